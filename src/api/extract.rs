@@ -1,0 +1,175 @@
+//! Bodies, queries and names, checked.
+
+use super::AppState;
+use super::error::ApiError;
+use crate::model::check_model_name;
+use crate::suggest;
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use futures_util::StreamExt;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::str::FromStr;
+
+/// A JSON body, whatever it holds.
+pub(super) struct JsonBody(pub(super) Value);
+
+impl FromRequest<AppState> for JsonBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
+        let media_type = media_type(request.headers());
+        // Many clients send none; what they send is JSON.
+        if !matches!(media_type.as_str(), "" | "application/json") {
+            return Err(ApiError::unsupported_media_type(&media_type, "application/json"));
+        }
+        if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) {
+            let found = encoding.to_str().unwrap_or_default();
+            if !found.eq_ignore_ascii_case("identity") {
+                let detail = format!("content-encoding '{found}' is not taken here; send the JSON as it is");
+                return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", detail));
+            }
+        }
+        let limit = state.config.max_request.0;
+        refuse_announced(request.headers(), limit)?;
+        let bytes = read_whole(request.into_body(), limit).await?;
+        if bytes.is_empty() {
+            return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
+        }
+        let parsed = serde_json::from_slice(&bytes);
+        parsed.map(Self).map_err(|error| ApiError::malformed("malformed_json", format!("not JSON: {error}")))
+    }
+}
+
+/// Refuses a body whose announced length is over the limit before any of it is sent.
+pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), ApiError> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+}
+
+/// The media type without its parameters, in lower case; empty if absent.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+async fn read_whole(body: Body, limit: u64) -> Result<Vec<u8>, ApiError> {
+    let mut bytes = Vec::new();
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk =
+            chunk.map_err(|error| ApiError::malformed("unreadable_body", format!("the body broke off: {error}")))?;
+        if (bytes.len() + chunk.len()) as u64 > limit {
+            return Err(ApiError::too_large(limit));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// The query parameters, with unknown ones refused: a misspelled `target` must not go unnoticed.
+pub(super) struct QueryFields(HashMap<String, String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for QueryFields {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let pairs = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
+            .await
+            .map_err(|error| ApiError::malformed("malformed_query", error.body_text()))?;
+        let mut fields = HashMap::new();
+        for (name, value) in pairs.0 {
+            if fields.insert(name.clone(), value).is_some() {
+                return Err(ApiError::malformed("malformed_query", format!("'{name}' is given twice")));
+            }
+        }
+        Ok(Self(fields))
+    }
+}
+
+impl QueryFields {
+    /// Refuses names outside `known`.
+    pub(super) fn only(self, known: &[&str]) -> Result<Self, ApiError> {
+        for name in self.0.keys() {
+            if !known.contains(&name.as_str()) {
+                let nearest = suggest::nearest(name, known.iter().copied());
+                let detail = format!("unknown parameter{nearest} (known: {})", known.join(", "));
+                return Err(ApiError::invalid_field("unknown_parameter", format!("?{name}"), detail));
+            }
+        }
+        Ok(self)
+    }
+
+    /// A parameter as text; an empty one counts as absent.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// A parameter that must parse.
+    pub(super) fn parsed<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, ApiError> {
+        let parse = |text: &str| {
+            text.parse().map_err(|_| {
+                ApiError::invalid_field("invalid_parameter", format!("?{name}"), format!("'{text}' is not {expected}"))
+            })
+        };
+        self.text(name).map(parse).transpose()
+    }
+
+    /// `limit` of a listing.
+    pub(super) fn limit(&self) -> Result<usize, ApiError> {
+        const DEFAULT: usize = 50;
+        const MOST: usize = 1000;
+        match self.parsed("limit", "a whole number")? {
+            None => Ok(DEFAULT),
+            Some(limit @ 1..=MOST) => Ok(limit),
+            Some(_) => Err(ApiError::invalid_field("invalid_parameter", "?limit", format!("must be from 1 to {MOST}"))),
+        }
+    }
+}
+
+/// A model name in the path. Path parameters arrive decoded (`%2F` is `/`), so it is checked
+/// before anything is done with it.
+pub(super) struct ModelName(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for ModelName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let name = path_parameter(parts, state, "model").await?;
+        check_model_name(&name)?;
+        Ok(Self(name))
+    }
+}
+
+/// A model version in the path.
+pub(super) struct VersionNumber(pub(super) u32);
+
+impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let text = path_parameter(parts, state, "version").await?;
+        let invalid = |_| ApiError::invalid_field("invalid_version", "/version", "must be a whole number from 1");
+        text.parse().map(Self).map_err(invalid)
+    }
+}
+
+/// The id of a data set or job in the path.
+pub(super) struct Id(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        Ok(Self(path_parameter(parts, state, "id").await?))
+    }
+}
+
+async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, ApiError> {
+    let Path(mut parameters) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
+        .await
+        .map_err(|error| ApiError::malformed("malformed_path", error.body_text()))?;
+    parameters.remove(name).ok_or_else(|| ApiError::internal(format!("the route has no parameter '{name}'")))
+}

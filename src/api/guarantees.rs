@@ -1,0 +1,63 @@
+//! `/api/v1/models/{model}/guarantees`.
+
+use super::AppState;
+use super::error::ApiError;
+use super::extract::{ModelName, QueryFields, VersionNumber};
+use super::state::blocking;
+use crate::model::RegistryError;
+use crate::theory::wang;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+/// `GET …/{model}/guarantees`: of the newest version.
+pub(super) async fn show(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    query: QueryFields,
+) -> Result<Json<Value>, ApiError> {
+    guarantees(state, name, None, query).await
+}
+
+/// `GET …/{model}/versions/{version}/guarantees`.
+pub(super) async fn show_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+    query: QueryFields,
+) -> Result<Json<Value>, ApiError> {
+    guarantees(state, name, Some(version), query).await
+}
+
+/// Closed forms, worked out anew for any δ from what the model keeps.
+async fn guarantees(
+    state: AppState,
+    name: String,
+    version: Option<u32>,
+    query: QueryFields,
+) -> Result<Json<Value>, ApiError> {
+    const DEFAULT_DELTA: f64 = 0.05;
+    let delta: f64 = query.only(&["delta"])?.parsed("delta", "a number")?.unwrap_or(DEFAULT_DELTA);
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(ApiError::invalid_field("invalid_parameter", "?delta", "must lie between 0 and 1"));
+    }
+    let (entry, predictor) = blocking(move || -> Result<_, RegistryError> {
+        let entry = state.registry.find(&name, version)?;
+        let predictor = state.shelf.get(&entry)?;
+        Ok((entry, predictor))
+    })
+    .await?;
+    let model = predictor.model();
+    Ok(Json(json!({
+        "model": entry.name,
+        "version": entry.version,
+        "delta": delta,
+        "guarantees": [wang::theorem1(&model.evidence, delta), wang::remark1(&model.evidence, delta)],
+        "measured": {
+            "exact_krr_error": model.measured.exact_krr_error,
+            "exact_krr_relative_residual": model.measured.exact_krr_relative_residual,
+            "validation_mse": model.report.validation_mse,
+            "validation_r2": model.report.validation_r2,
+        },
+    })))
+}

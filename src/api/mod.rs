@@ -1,0 +1,82 @@
+//! HTTP only: extract, call, wrap. The one module that names axum.
+
+/// What every handler shares.
+mod state;
+
+/// One error type, three renderings.
+mod error;
+
+/// Request ids, spans, metrics, and the rendering of errors.
+mod observe;
+
+/// Bodies, queries and names, checked.
+mod extract;
+
+/// `/api/v1/datasets`.
+mod datasets;
+
+/// `/api/v1/jobs`.
+mod jobs;
+
+/// Server-sent events of a job.
+mod job_events;
+
+/// `/api/v1/models`.
+mod models;
+
+/// `/api/v1/models/{model}/predict`.
+mod predictions;
+
+/// `/api/v1/models/{model}/guarantees`.
+mod guarantees;
+
+/// Health, metrics, version, limits, contract.
+mod operations;
+
+pub use state::AppState;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use error::ApiError;
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// The route table.
+pub fn router(state: AppState) -> Router {
+    Router::new()
+        .route("/api/v1/datasets", post(datasets::upload).get(datasets::list))
+        .route("/api/v1/datasets/{id}", get(datasets::show).delete(datasets::delete))
+        .route("/api/v1/datasets/{id}/preview", get(datasets::preview))
+        .route("/api/v1/jobs", post(jobs::submit).get(jobs::list))
+        .route("/api/v1/jobs/{id}", get(jobs::show).delete(jobs::delete))
+        .route("/api/v1/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/api/v1/jobs/{id}/events", get(job_events::events))
+        .route("/api/v1/models", get(models::list))
+        .route("/api/v1/models/{model}", get(models::show).delete(models::delete))
+        .route("/api/v1/models/{model}/predict", post(predictions::predict))
+        .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
+        .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
+        .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
+        .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
+        .route("/api/v1/info", get(operations::info))
+        .route("/livez", get(operations::livez))
+        .route("/readyz", get(operations::readyz))
+        .route("/version", get(operations::version))
+        .route("/metrics", get(operations::metrics))
+        .route("/openapi.yaml", get(operations::openapi))
+        .fallback(no_such_route)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
+        .layer(axum::middleware::from_fn_with_state(state.clone(), observe::observe))
+        .layer(DefaultBodyLimit::disable()) // ours are stated in answers
+        .with_state(state)
+}
+
+async fn no_such_route(uri: axum::http::Uri) -> ApiError {
+    ApiError::not_found("route_not_found", format!("there is nothing at {}", uri.path()))
+}
+
+async fn no_such_method(method: axum::http::Method, uri: axum::http::Uri) -> ApiError {
+    ApiError::method_not_allowed(format!("{} does not take {method}", uri.path()))
+}

@@ -1,0 +1,64 @@
+//! Request ids, spans, metrics, and the rendering of errors: the outermost layer.
+
+use super::AppState;
+use super::error::ApiError;
+use crate::telemetry::{RequestLabels, RouteLabel};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use std::time::Instant;
+use tracing::Instrument;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Wraps every request.
+pub(super) async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let id = request_id(request.headers());
+    let method = request.method().to_string();
+    let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!("request", id, method, route, trace = tracing::field::Empty);
+    if let Some(trace) = trace_id(request.headers()) {
+        span.record("trace", trace);
+    }
+
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let _entered = span.enter();
+    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        let allow = response.headers_mut().remove(axum::http::header::ALLOW);
+        response = error.render(&path, &id);
+        if let Some(allow) = allow {
+            response.headers_mut().insert(axum::http::header::ALLOW, allow);
+        }
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    let status = response.status().as_u16();
+    let seconds = start.elapsed().as_secs_f64();
+    tracing::info!(status, latency_ms = seconds * 1e3, "answered");
+    state.metrics.request_seconds.get_or_create(&RouteLabel { route: route.clone() }).observe(seconds);
+    state.metrics.requests.get_or_create(&RequestLabels { method, route, status }).inc();
+    response
+}
+
+/// The sender's id if it is sane, else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let sane = |id: &&str| {
+        (1..=128).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
+    };
+    headers
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(sane)
+        .map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), str::to_owned)
+}
+
+/// The trace id of a W3C `traceparent`, so that our log lines can be found from the caller's trace.
+fn trace_id(headers: &HeaderMap) -> Option<String> {
+    let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
+    let (_version, id) = (parts.next()?, parts.next()?);
+    (id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit())).then(|| id.to_owned())
+}

@@ -1,0 +1,86 @@
+//! Health, metrics, version, limits, contract.
+
+use super::AppState;
+use super::error::ApiError;
+use super::state::blocking;
+use crate::jobs::{JobError, Status};
+use crate::telemetry::StatusLabel;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+
+/// The contract, committed with the code.
+const OPENAPI: &str = include_str!("../../openapi/openapi.yaml");
+
+/// The process answers.
+pub(super) async fn livez() -> Json<Value> {
+    Json(json!({"live": true}))
+}
+
+/// The service takes requests.
+pub(super) async fn readyz(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
+    if state.is_ready() {
+        Ok(Json(json!({"ready": true})))
+    } else {
+        Err(ApiError::busy("draining", "the service is shutting down"))
+    }
+}
+
+/// What runs here.
+pub(super) async fn version() -> Json<Value> {
+    Json(json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// The Prometheus text.
+pub(super) async fn metrics(State(state): State<AppState>) -> Result<impl IntoResponse, ApiError> {
+    const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let text = blocking(move || -> Result<_, JobError> {
+        for status in Status::ALL {
+            let count = i64::try_from(state.jobs.count(status)?).unwrap_or(i64::MAX);
+            state.metrics.jobs.get_or_create(&StatusLabel { status: status.name() }).set(count);
+        }
+        state.metrics.model_bytes.set(i64::try_from(state.shelf.bytes()).unwrap_or(i64::MAX));
+        Ok(state.metrics.render())
+    })
+    .await?;
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text))
+}
+
+/// The limits in force and what can be asked for.
+pub(super) async fn info(State(state): State<AppState>) -> Json<Value> {
+    let config = &state.config;
+    Json(json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "limits": {
+            "upload_bytes": config.max_upload.0,
+            "concurrent_uploads": config.max_concurrent_uploads,
+            "columns": config.max_columns,
+            "levels": config.max_levels,
+            "request_bytes": config.max_request.0,
+            "prediction_rows": config.max_prediction_rows,
+            "concurrent_large_predictions": config.max_concurrent_predictions,
+            "features": config.max_features,
+            "queued_jobs": config.max_queued_jobs,
+            "training_workers": config.training_workers,
+            "training_threads": config.training_threads,
+            "training_memory_bytes": config.training_memory.0,
+            "model_memory_bytes": config.model_memory.0,
+        },
+        "offers": {
+            "learners": ["ridge"],
+            "kernels": ["gaussian"],
+            "maps": ["pair"],
+            "samplings": ["plain"],
+            "guarantees": ["wang.theorem1", "wang.remark1"],
+        },
+        "authentication": false,
+    }))
+}
+
+/// The OpenAPI document.
+pub(super) async fn openapi() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/yaml")], OPENAPI)
+}

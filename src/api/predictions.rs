@@ -1,0 +1,230 @@
+//! `/api/v1/models/{model}/predict`.
+
+use super::AppState;
+use super::error::ApiError;
+use super::extract::{JsonBody, ModelName, VersionNumber};
+use super::state::blocking;
+use crate::dataset::{Cell, InputColumn};
+use crate::model::{FittedModel, MissingRule, ModelVersion, Predictor, RegistryError};
+use crate::suggest;
+use crate::telemetry::ModelLabel;
+use crate::training::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Above so many cells·features a request leaves the async threads: about a millisecond of work.
+const INLINE_WORK: usize = 1 << 21;
+
+/// `POST …/{model}/predict`: by the newest version.
+pub(super) async fn predict(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    body: JsonBody,
+) -> Result<Json<Value>, ApiError> {
+    answer(state, name, None, body).await
+}
+
+/// `POST …/{model}/versions/{version}/predict`.
+pub(super) async fn predict_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+    body: JsonBody,
+) -> Result<Json<Value>, ApiError> {
+    answer(state, name, Some(version), body).await
+}
+
+async fn answer(
+    state: AppState,
+    name: String,
+    version: Option<u32>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Value>, ApiError> {
+    let (entry, predictor) = load(&state, name, version).await?;
+    let request = Request::read(&body, predictor.model(), state.config.max_prediction_rows)?;
+    let label = ModelLabel { model: entry.name.clone() };
+    state.metrics.predicted_rows.get_or_create(&label).inc_by(request.codes.len() as u64);
+    if request.unknown_levels > 0 {
+        state.metrics.unknown_levels.get_or_create(&label).inc_by(request.unknown_levels);
+    }
+    let as_objects = request.as_objects;
+    let work = request.codes.len() * predictor.model().map.frequencies.len();
+    let values = if work <= INLINE_WORK {
+        request.predict(&predictor)
+    } else {
+        let permit = state.predictions.clone().try_acquire_owned();
+        let _permit = permit.map_err(|_| ApiError::busy("overloaded", "too many large predictions are running"))?;
+        blocking(move || Ok::<_, ApiError>(request.predict(&predictor))).await?
+    };
+    let predictions: Value =
+        if as_objects { values.iter().map(|value| json!({"value": value})).collect() } else { json!(values) };
+    Ok(Json(json!({"model": entry.name, "version": entry.version, "predictions": predictions})))
+}
+
+async fn load(
+    state: &AppState,
+    name: String,
+    version: Option<u32>,
+) -> Result<(ModelVersion, Arc<Predictor>), ApiError> {
+    let (registry, shelf) = (state.registry.clone(), state.shelf.clone());
+    blocking(move || -> Result<_, RegistryError> {
+        let entry = registry.find(&name, version)?;
+        let predictor = shelf.get(&entry)?;
+        Ok((entry, predictor))
+    })
+    .await
+}
+
+/// A prediction request, decoded against a model.
+struct Request {
+    /// One row of codes each.
+    codes: Vec<Vec<f64>>,
+    unknown_levels: u64,
+    /// Whether outputs were named, so that each prediction is an object.
+    as_objects: bool,
+}
+
+impl Request {
+    fn read(body: &Value, model: &FittedModel, row_limit: usize) -> Result<Self, ApiError> {
+        const KNOWN: [&str; 4] = ["rows", "columns", "records", "outputs"];
+        let Some(body) = body.as_object() else {
+            return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
+        };
+        if let Some(name) = body.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+            let nearest = suggest::nearest(name, KNOWN.into_iter());
+            return Err(invalid(format!("/{name}"), format!("unknown field{nearest}")));
+        }
+        let as_objects = check_outputs(body.get("outputs"))?;
+        let columns = &model.inputs.encoding.columns;
+        let cells = match (body.get("rows"), body.get("records")) {
+            (Some(rows), None) => {
+                let order = column_order(body.get("columns"), columns)?;
+                read_each(rows, "/rows", row_limit, |row, pointer| row_cells(row, pointer, &order))?
+            }
+            (None, Some(records)) if !body.contains_key("columns") => {
+                read_each(records, "/records", row_limit, |record, pointer| record_cells(record, pointer, columns))?
+            }
+            (None, Some(_)) => return Err(invalid("/columns", "goes with rows; records name their own columns")),
+            _ => return Err(invalid("", "send either 'rows' or 'records'")),
+        };
+        let field = if body.contains_key("rows") { "rows" } else { "records" };
+        let mut request = Self { codes: Vec::with_capacity(cells.len()), unknown_levels: 0, as_objects };
+        for (index, row) in cells.iter().enumerate() {
+            request.push(row, model, &format!("/{field}/{index}"))?;
+        }
+        Ok(request)
+    }
+
+    fn push(&mut self, row: &[Cell], model: &FittedModel, pointer: &str) -> Result<(), ApiError> {
+        let mut codes = Vec::with_capacity(row.len());
+        for (cell, column) in row.iter().zip(&model.inputs.encoding.columns) {
+            let place = || format!("{pointer}/{}", column.name);
+            let code = column.code(cell).map_err(|error| invalid(place(), error.to_string()))?;
+            if code.is_nan() && model.missing == MissingRule::Refuse {
+                return Err(invalid(place(), "missing, and this model was trained to refuse missing cells"));
+            }
+            self.unknown_levels += u64::from(column.is_unknown(code));
+            codes.push(code);
+        }
+        self.codes.push(codes);
+        Ok(())
+    }
+
+    fn predict(&self, predictor: &Predictor) -> Vec<f64> {
+        predictor.predict(&self.codes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+}
+
+fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ApiError {
+    ApiError::invalid_field("invalid_prediction_request", pointer, detail)
+}
+
+/// Whether outputs were named; all there is so far is the value.
+fn check_outputs(outputs: Option<&Value>) -> Result<bool, ApiError> {
+    let Some(outputs) = outputs else { return Ok(false) };
+    match outputs.as_array() {
+        Some(names) if names.iter().all(|name| name == "value") && !names.is_empty() => Ok(true),
+        _ => Err(invalid("/outputs", "must be a list of outputs this model has: value")),
+    }
+}
+
+/// For each column of the model, its position in a request row.
+fn column_order(named: Option<&Value>, columns: &[InputColumn]) -> Result<Order, ApiError> {
+    let Some(named) = named else {
+        return Ok(Order { width: columns.len(), positions: (0..columns.len()).collect() });
+    };
+    let names: Option<Vec<&str>> = named.as_array().map(|names| names.iter().filter_map(Value::as_str).collect());
+    let names = names.filter(|names| named.as_array().is_some_and(|all| all.len() == names.len()));
+    let names = names.ok_or_else(|| invalid("/columns", "must be a list of texts"))?;
+    let mut problems = Vec::new();
+    let mut positions = Vec::with_capacity(columns.len());
+    for column in columns {
+        match names.iter().position(|name| *name == column.name) {
+            Some(position) => positions.push(position),
+            None => problems.push(Problem {
+                pointer: "/columns".into(),
+                detail: format!("the model needs column '{}'", column.name),
+            }),
+        }
+    }
+    if problems.is_empty() {
+        Ok(Order { width: names.len(), positions })
+    } else {
+        Err(ApiError::invalid("invalid_prediction_request", problems))
+    }
+}
+
+struct Order {
+    width: usize,
+    positions: Vec<usize>,
+}
+
+fn read_each<'a>(
+    list: &'a Value,
+    pointer: &str,
+    limit: usize,
+    read: impl Fn(&'a Value, &str) -> Result<Vec<Cell>, ApiError>,
+) -> Result<Vec<Vec<Cell>>, ApiError> {
+    let list = list.as_array().ok_or_else(|| invalid(pointer, "must be a list"))?;
+    if list.is_empty() {
+        return Err(invalid(pointer, "is empty"));
+    }
+    if list.len() > limit {
+        return Err(invalid(pointer, format!("has {} rows; the limit is {limit}", list.len())));
+    }
+    list.iter().enumerate().map(|(index, item)| read(item, &format!("{pointer}/{index}"))).collect()
+}
+
+fn row_cells(row: &Value, pointer: &str, order: &Order) -> Result<Vec<Cell>, ApiError> {
+    let row = row.as_array().ok_or_else(|| invalid(pointer, "must be a list of cells"))?;
+    if row.len() != order.width {
+        return Err(invalid(pointer, format!("has {} cells where {} are expected", row.len(), order.width)));
+    }
+    let cell = |&position: &usize| cell(&row[position], || format!("{pointer}/{position}"));
+    order.positions.iter().map(cell).collect()
+}
+
+fn record_cells(record: &Value, pointer: &str, columns: &[InputColumn]) -> Result<Vec<Cell>, ApiError> {
+    let record: &Map<String, Value> = record.as_object().ok_or_else(|| invalid(pointer, "must be an object"))?;
+    let read = |column: &InputColumn| match record.get(&column.name) {
+        Some(value) => cell(value, || format!("{pointer}/{}", column.name)),
+        None => {
+            let nearest = suggest::nearest(&column.name, record.keys().map(String::as_str));
+            let detail = format!("column '{}' is not there{nearest}; send null for a missing cell", column.name);
+            Err(invalid(pointer, detail))
+        }
+    };
+    columns.iter().map(read).collect()
+}
+
+fn cell(value: &Value, pointer: impl Fn() -> String) -> Result<Cell, ApiError> {
+    match value {
+        Value::Null => Ok(Cell::Missing),
+        Value::Bool(value) => Ok(Cell::Boolean(*value)),
+        Value::Number(number) => Ok(Cell::Number(number.as_f64().unwrap_or(f64::NAN))),
+        Value::String(text) => Ok(Cell::Text(text.clone())),
+        Value::Array(_) | Value::Object(_) => Err(invalid(pointer(), "must be a number, a text, a boolean or null")),
+    }
+}

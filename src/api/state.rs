@@ -1,0 +1,73 @@
+//! What every handler shares.
+
+use super::error::ApiError;
+use crate::config::Config;
+use crate::dataset::DatasetStore;
+use crate::jobs::JobPool;
+use crate::model::ModelRegistry;
+use crate::serving::Shelf;
+use crate::telemetry::Metrics;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Semaphore;
+
+/// Handles to everything; a clone is cheap.
+#[derive(Clone)]
+pub struct AppState {
+    pub(super) config: Arc<Config>,
+    pub(super) datasets: DatasetStore,
+    pub(super) jobs: JobPool,
+    pub(super) registry: ModelRegistry,
+    pub(super) shelf: Shelf,
+    pub(super) metrics: Metrics,
+    pub(super) uploads: Arc<Semaphore>,
+    pub(super) predictions: Arc<Semaphore>,
+    ready: Arc<AtomicBool>,
+}
+
+impl AppState {
+    /// Ready from the start: the stores are open.
+    pub fn new(
+        config: Config,
+        datasets: DatasetStore,
+        jobs: JobPool,
+        registry: ModelRegistry,
+        shelf: Shelf,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
+            predictions: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
+            ready: Arc::new(AtomicBool::new(true)),
+            config: Arc::new(config),
+            datasets,
+            jobs,
+            registry,
+            shelf,
+            metrics,
+        }
+    }
+
+    /// From now on `/readyz` says no.
+    pub fn stop_being_ready(&self) {
+        self.ready.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs blocking `work` off the async threads.
+pub(super) async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ApiError>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    ApiError: From<E>,
+{
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+        Ok(outcome) => outcome.map_err(ApiError::from),
+        Err(error) => Err(ApiError::internal(format!("a blocking task ended early: {error}"))),
+    }
+}

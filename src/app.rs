@@ -1,0 +1,90 @@
+//! The composition root, used by the binary and by tests: stores, workers, routes.
+
+use crate::api::{self, AppState};
+use crate::config::Config;
+use crate::database::Database;
+use crate::dataset::{DatasetError, DatasetStore};
+use crate::files::DataDir;
+use crate::jobs::{JobError, JobPool, PoolSettings};
+use crate::linalg;
+use crate::model::{ModelRegistry, RegistryError};
+use crate::runner::TrainRunner;
+use crate::serving::Shelf;
+use crate::telemetry::Metrics;
+use crate::training::SpecLimits;
+use std::fs::File;
+use std::sync::Arc;
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Another process uses the data directory.
+    #[error("another process is using the data directory {0}")]
+    InUse(String),
+    /// The data directory is not usable.
+    #[error("the data directory {path} cannot be used: {cause}")]
+    DataDir {
+        /// Which.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The database is not usable.
+    #[error("the database cannot be used: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// The data sets are not usable.
+    #[error(transparent)]
+    Datasets(#[from] DatasetError),
+    /// The models are not usable.
+    #[error(transparent)]
+    Models(#[from] RegistryError),
+    /// The queue is not usable.
+    #[error(transparent)]
+    Jobs(#[from] JobError),
+}
+
+/// A running service without its socket.
+pub struct App {
+    /// All routes.
+    pub router: axum::Router,
+    /// The queue, to be drained at the end.
+    pub jobs: JobPool,
+    state: AppState,
+    /// Unlocks the data directory when dropped.
+    _lock: File,
+}
+
+impl App {
+    /// Opens the data directory, restores what an earlier process left, and starts the workers.
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let path = config.data_dir.display().to_string();
+        let unusable = |cause| StartError::DataDir { path: path.clone(), cause };
+        std::fs::create_dir_all(&config.data_dir).map_err(unusable)?;
+        let lock = File::create(config.data_dir.join("bochner.lock")).map_err(unusable)?;
+        lock.try_lock().map_err(|_| StartError::InUse(path.clone()))?;
+        let directory = DataDir::open(&config.data_dir).map_err(unusable)?;
+
+        linalg::use_one_blas_thread();
+        let database = Database::open(&directory.database())?;
+        let metrics = Metrics::new();
+        let datasets = DatasetStore::open(directory.clone(), database.clone())?;
+        let registry = ModelRegistry::open(directory, database.clone())?;
+        let runner = TrainRunner {
+            datasets: datasets.clone(),
+            registry: registry.clone(),
+            threads: config.training_threads,
+            limits: SpecLimits { feature_count: config.max_features },
+            metrics: metrics.clone(),
+        };
+        let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
+        let jobs = JobPool::start(database, settings, Arc::new(runner))?;
+        let shelf = Shelf::new(registry.clone(), usize::try_from(config.model_memory.0).unwrap_or(usize::MAX));
+        let state = AppState::new(config, datasets, jobs.clone(), registry, shelf, metrics);
+        Ok(Self { router: api::router(state.clone()), jobs, state, _lock: lock })
+    }
+
+    /// From now on `/readyz` says no.
+    pub fn stop_being_ready(&self) {
+        self.state.stop_being_ready();
+    }
+}

@@ -1,0 +1,50 @@
+//! The command line: the same library, no second logic.
+
+/// Run the service.
+mod serve;
+
+/// Ask a running service whether it is ready.
+mod healthcheck;
+
+use crate::config::Config;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Kernel models with their proof attached.
+#[derive(Debug, Parser)]
+#[command(name = "bochner", version, about)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the HTTP service.
+    Serve(Box<Config>),
+    /// Exit 0 if a service is ready, 1 if not; for container health checks.
+    Healthcheck {
+        /// Where the service listens.
+        #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
+        listen: std::net::SocketAddr,
+    },
+}
+
+impl Cli {
+    /// Does it.
+    pub fn run(self) -> ExitCode {
+        let outcome = match self.command {
+            Command::Serve(config) => serve::serve(*config),
+            Command::Healthcheck { listen } => healthcheck::healthcheck(listen),
+        };
+        match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => {
+                eprintln!("bochner: {message}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

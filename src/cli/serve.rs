@@ -1,0 +1,81 @@
+//! Run the service until it is told to stop.
+
+use crate::app::App;
+use crate::config::Config;
+use crate::telemetry::start_logging;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Binds, serves, and drains on SIGTERM or SIGINT.
+pub(super) fn serve(config: Config) -> Result<(), String> {
+    start_logging(&config)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no async runtime: {error}"))?;
+    let outcome = runtime.block_on(run(config));
+    runtime.shutdown_background(); // the grace time is over: nothing more is waited for
+    outcome
+}
+
+async fn run(config: Config) -> Result<(), String> {
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let grace = Duration::from_secs(config.shutdown_grace_seconds);
+    let welcome = config.welcome;
+    let data_dir = config.data_dir.clone();
+    let app = App::start(config).map_err(|error| error.to_string())?;
+
+    tracing::info!(%address, data_dir = %data_dir.display(), version = env!("CARGO_PKG_VERSION"), "listening");
+    if !address.ip().is_loopback() {
+        tracing::warn!("listening beyond loopback without authentication: whoever reaches the port may do anything");
+    }
+    if welcome {
+        print_welcome(address);
+    }
+
+    let (stop, mut stopped) = tokio::sync::watch::channel(false);
+    let router = app.router.clone();
+    let server = tokio::spawn(async move {
+        let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
+        axum::serve(listener, router).with_graceful_shutdown(until).await
+    });
+
+    wait_for_signal().await?;
+    tracing::info!(grace_seconds = grace.as_secs(), "stopping: no new connections, running jobs go back to the queue");
+    app.stop_being_ready();
+    let _ = stop.send(true);
+    let jobs = app.jobs.clone();
+    let drained = tokio::task::spawn_blocking(move || jobs.drain(grace));
+    let served = tokio::time::timeout(grace, server).await;
+    let drained = drained.await.unwrap_or(false);
+    match (served, drained) {
+        (Ok(_), true) => tracing::info!("stopped"),
+        (served, drained) => {
+            tracing::warn!(connections_left = served.is_err(), jobs_left = !drained, "the grace time is over");
+        }
+    }
+    Ok(())
+}
+
+async fn wait_for_signal() -> Result<(), String> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
+}
+
+fn print_welcome(address: SocketAddr) {
+    println!(
+        r#"
+Bochner listens on http://{address}. In another terminal, from this folder:
+
+curl -sS -H 'content-type: text/csv' --data-binary @examples/houses.csv 'http://{address}/api/v1/datasets?name=houses&target=price'
+curl -sS -H 'content-type: application/json' -H 'prefer: wait=60' -d '{{"model":"houses","dataset":"houses"}}' http://{address}/api/v1/jobs
+curl -sS http://{address}/api/v1/models/houses/guarantees
+"#
+    );
+}

@@ -1,0 +1,156 @@
+//! Every knob, as a flag and as an environment variable.
+
+use clap::{Args, ValueEnum};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How the service runs. Each limit's help says what it protects.
+#[derive(Debug, Clone, Args)]
+pub struct Config {
+    /// Address to listen on. Loopback by default: there is no authentication, so whoever reaches the port may do
+    /// anything.
+    #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// Where data sets, models and the job queue are kept. One process at a time.
+    #[arg(long, env = "BOCHNER_DATA_DIR", default_value = "./data")]
+    pub data_dir: PathBuf,
+
+    /// Training jobs that run at once. More share the same cores and memory, so each takes longer.
+    #[arg(long, env = "BOCHNER_TRAINING_WORKERS", default_value_t = 1, value_parser = at_least_one)]
+    pub training_workers: usize,
+
+    /// Threads of one training job; all cores by default. Fewer leave room for predictions while training runs.
+    #[arg(long, env = "BOCHNER_TRAINING_THREADS", default_value_t = available_cores(), value_parser = at_least_one)]
+    pub training_threads: usize,
+
+    /// Memory one training job may need by our estimate. Protects the process from being killed for its memory: a
+    /// larger job is refused before it starts.
+    #[arg(long, env = "BOCHNER_TRAINING_MEMORY", default_value = "8GiB")]
+    pub training_memory: Bytes,
+
+    /// Jobs that may wait. Protects users from queues nobody will live to see the end of.
+    #[arg(long, env = "BOCHNER_MAX_QUEUED_JOBS", default_value_t = 100)]
+    pub max_queued_jobs: usize,
+
+    /// Largest data set upload, after decompression. Protects the disk.
+    #[arg(long, env = "BOCHNER_MAX_UPLOAD", default_value = "4GiB")]
+    pub max_upload: Bytes,
+
+    /// Uploads taken at once; each holds a thread and a file. Protects threads and disk bandwidth.
+    #[arg(long, env = "BOCHNER_MAX_CONCURRENT_UPLOADS", default_value_t = 8, value_parser = at_least_one)]
+    pub max_concurrent_uploads: usize,
+
+    /// Columns of a data set. Protects memory: statistics are kept for each.
+    #[arg(long, env = "BOCHNER_MAX_COLUMNS", default_value_t = 4096, value_parser = at_least_one)]
+    pub max_columns: usize,
+
+    /// Distinct values of a text column. Protects models from columns that are really identifiers: each value becomes
+    /// an input of its own.
+    #[arg(long, env = "BOCHNER_MAX_LEVELS", default_value_t = 1000, value_parser = at_least_one)]
+    pub max_levels: usize,
+
+    /// Largest JSON request body. Protects memory: it is held whole.
+    #[arg(long, env = "BOCHNER_MAX_REQUEST", default_value = "32MiB")]
+    pub max_request: Bytes,
+
+    /// Rows of one prediction request. Protects other requests from waiting behind it.
+    #[arg(long, env = "BOCHNER_MAX_PREDICTION_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
+    pub max_prediction_rows: usize,
+
+    /// Large prediction requests computed at once; more are refused. Protects latency.
+    #[arg(long, env = "BOCHNER_MAX_CONCURRENT_PREDICTIONS", default_value_t = 64, value_parser = at_least_one)]
+    pub max_concurrent_predictions: usize,
+
+    /// Features of a model. Protects memory and time: they grow with its square and cube.
+    #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_one)]
+    pub max_features: usize,
+
+    /// Memory for models kept ready to predict; beyond it the least recently used is dropped and read again when asked
+    /// for.
+    #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value = "1GiB")]
+    pub model_memory: Bytes,
+
+    /// Seconds from SIGTERM to the end: requests in flight finish, running jobs go back to the queue.
+    #[arg(long, env = "BOCHNER_SHUTDOWN_GRACE_SECONDS", default_value_t = 20)]
+    pub shutdown_grace_seconds: u64,
+
+    /// What to log, as a tracing filter.
+    #[arg(long, env = "BOCHNER_LOG", default_value = "info")]
+    pub log: String,
+
+    /// How to log.
+    #[arg(long, env = "BOCHNER_LOG_FORMAT", default_value = "auto")]
+    pub log_format: LogFormat,
+
+    /// Print example requests once the service is up.
+    #[arg(long)]
+    pub welcome: bool,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people on a terminal, JSON elsewhere.
+    Auto,
+    /// For people.
+    Human,
+    /// One object a line.
+    Json,
+}
+
+/// A number of bytes, written as `512`, `64KiB`, `32MiB` or `4GiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let unit = match &text[digits..] {
+            "" | "B" => 1,
+            "KiB" | "K" => 1 << 10,
+            "MiB" | "M" => 1 << 20,
+            "GiB" | "G" => 1 << 30,
+            other => return Err(format!("'{other}' is not a unit; use KiB, MiB or GiB")),
+        };
+        let number: u64 = text[..digits].parse().map_err(|_| "write a number, then KiB, MiB or GiB".to_owned())?;
+        number.checked_mul(unit).map(Self).ok_or_else(|| "too large".to_owned())
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".into()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("must be a whole number".into()),
+    }
+}
+
+fn available_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        assert_eq!("512".parse(), Ok(Bytes(512)));
+        assert_eq!("32MiB".parse(), Ok(Bytes(32 << 20)));
+        assert_eq!("4G".parse(), Ok(Bytes(4 << 30)));
+        for wrong in ["", "MiB", "1.5GiB", "3 parsecs", "99999999999GiB"] {
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The embedded database: one SQLite file for data sets, jobs and models.
+
+use rusqlite::{Connection, Transaction};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Applied in order; entry i brings the schema from version i to i + 1. Entries are never edited.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE datasets (
+        id          TEXT PRIMARY KEY,
+        name        TEXT NOT NULL,
+        schema      TEXT NOT NULL,
+        bytes       INTEGER NOT NULL,
+        sha256      TEXT NOT NULL,
+        created_at  TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX datasets_by_name ON datasets (name, created_at);
+
+    CREATE TABLE jobs (
+        id              TEXT PRIMARY KEY,
+        kind            TEXT NOT NULL,
+        model           TEXT NOT NULL,
+        dataset         TEXT NOT NULL,
+        payload         TEXT NOT NULL,
+        status          TEXT NOT NULL,
+        attempt         INTEGER NOT NULL,
+        created_at      TEXT NOT NULL,
+        started_at      TEXT,
+        finished_at     TEXT,
+        result          TEXT,
+        error           TEXT,
+        idempotency_key TEXT UNIQUE
+    ) STRICT;
+    CREATE INDEX jobs_by_status ON jobs (status, id);
+
+    CREATE TABLE model_names (
+        name         TEXT PRIMARY KEY,
+        last_version INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE models (
+        name        TEXT NOT NULL REFERENCES model_names (name),
+        version     INTEGER NOT NULL,
+        artifact    TEXT NOT NULL UNIQUE,
+        dataset     TEXT NOT NULL,
+        bytes       INTEGER NOT NULL,
+        sha256      TEXT NOT NULL,
+        description TEXT NOT NULL,
+        created_at  TEXT NOT NULL,
+        PRIMARY KEY (name, version)
+    ) STRICT;
+"];
+
+/// A handle to the database; clones share one connection.
+#[derive(Clone)]
+pub struct Database {
+    connection: Arc<Mutex<Connection>>,
+}
+
+impl Database {
+    /// Opens or makes the file and brings its schema up to date.
+    pub fn open(path: &Path) -> rusqlite::Result<Self> {
+        let mut connection = Connection::open(path)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?; // answered means on disk
+        connection.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut connection)?;
+        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+    }
+
+    /// Runs `work` in one transaction: all of it or nothing, durable when this returns. Blocks for
+    /// as long as a disk write takes, so async code calls it from a blocking thread.
+    pub fn transact<T, E: From<rusqlite::Error>>(
+        &self,
+        work: impl FnOnce(&Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let outcome = work(&transaction)?;
+        transaction.commit()?;
+        Ok(outcome)
+    }
+
+    /// Runs read-only `work`.
+    pub fn read<T, E: From<rusqlite::Error>>(&self, work: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
+        work(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    let version: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for migration in MIGRATIONS.iter().skip(version) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", version.max(MIGRATIONS.len()))?;
+    transaction.commit()
+}
+
+/// The present moment as RFC 3339, in UTC, to the millisecond.
+pub fn now() -> String {
+    humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
+}

@@ -1,0 +1,106 @@
+//! Why a table was refused, with the place.
+
+use std::fmt;
+
+/// Where in an upload something is wrong. Lines count from one and include the header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Line of the file.
+    pub line: u64,
+    /// Column name, or its number where it has no name.
+    pub column: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        match &self.column {
+            Some(column) => write!(f, ", column '{column}'"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why an upload or a stored data set could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DatasetError {
+    /// The body holds nothing.
+    #[error("the body is empty; send a table with a header line")]
+    Empty,
+    /// The stream broke or could not be decompressed.
+    #[error("the body could not be read: {detail}")]
+    Unreadable {
+        /// What the decoder said.
+        detail: String,
+    },
+    /// More bytes than allowed, counted after decompression.
+    #[error("the body is larger than the limit of {limit} bytes (after decompression)")]
+    TooLarge {
+        /// Bytes.
+        limit: u64,
+    },
+    /// One cell or line is wrong.
+    #[error("{place}: {detail}")]
+    At {
+        /// Where.
+        place: Place,
+        /// What.
+        detail: String,
+    },
+    /// A column as a whole is wrong.
+    #[error("column '{column}': {detail}")]
+    Column {
+        /// Which.
+        column: String,
+        /// What.
+        detail: String,
+    },
+    /// The table as a whole is wrong.
+    #[error("{detail}")]
+    Table {
+        /// What.
+        detail: String,
+    },
+    /// An option of the upload is wrong.
+    #[error("{option}: {detail}")]
+    Option {
+        /// Name of the query parameter.
+        option: &'static str,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// No such data set.
+    #[error("there is no data set '{id}'")]
+    NotFound {
+        /// What was asked for.
+        id: String,
+    },
+    /// The stored table is damaged.
+    #[error("the stored table of data set '{id}' is damaged: {detail}")]
+    Damaged {
+        /// Which data set.
+        id: String,
+        /// How it was seen.
+        detail: &'static str,
+    },
+    /// The disk refused.
+    #[error("storage failed: {0}")]
+    Storage(#[from] std::io::Error),
+    /// The database refused.
+    #[error("the database failed: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+impl DatasetError {
+    pub(super) fn at(line: u64, column: Option<&str>, detail: impl Into<String>) -> Self {
+        Self::At { place: Place { line, column: column.map(str::to_owned) }, detail: detail.into() }
+    }
+
+    pub(super) fn column(column: &str, detail: impl Into<String>) -> Self {
+        Self::Column { column: column.to_owned(), detail: detail.into() }
+    }
+
+    pub(super) fn table(detail: impl Into<String>) -> Self {
+        Self::Table { detail: detail.into() }
+    }
+}

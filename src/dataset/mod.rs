@@ -1,0 +1,41 @@
+//! What was uploaded, made trustworthy: bytes become typed columns in a table of numbers.
+
+/// Why a table was refused, with the place.
+mod error;
+
+/// Bytes of an upload onto disk: decoded, limited, hashed.
+mod upload;
+
+/// CSV records with their line numbers.
+mod csv;
+
+/// Typed columns and their statistics.
+mod schema;
+
+/// From cells to typed columns: the first pass over an upload.
+mod profile;
+
+/// The table on disk, read in blocks.
+mod table;
+
+/// Raw rows to numeric inputs: one-hot levels, missing cells.
+mod encoding;
+
+/// Centring and scaling of encoded inputs.
+mod scaling;
+
+/// Which rows are held out.
+mod split;
+
+/// All data sets of a data directory.
+mod store;
+
+pub use csv::{CsvOptions, parse_delimiter};
+pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
+pub use error::{DatasetError, Place};
+pub use scaling::{ColumnMoments, Scaling, ScalingRule};
+pub use schema::{Column, ColumnKind, Schema, Task};
+pub use split::{Part, split};
+pub use store::{Dataset, DatasetStore, Ingested, UploadOptions};
+pub use table::{Rows, Table};
+pub use upload::{ContentEncoding, UploadLimits};

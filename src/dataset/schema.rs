@@ -1,0 +1,99 @@
+//! Typed columns and their statistics.
+
+use super::DatasetError;
+use serde::{Deserialize, Serialize};
+
+/// What is to be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// A number.
+    Regression,
+    /// A label.
+    Classification,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// Finite numbers.
+    Numeric,
+    /// `true` and `false`, kept as 1 and 0.
+    Boolean,
+    /// Text, kept as the index of its level.
+    Categorical,
+}
+
+/// One column and what was seen in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
+    /// The sorted distinct texts of a categorical column.
+    pub levels: Vec<String>,
+    /// Empty cells.
+    pub missing: u64,
+    /// Distinct values, counted up to a limit.
+    pub distinct: u64,
+    /// Whether counting stopped at the limit.
+    pub distinct_is_lower_bound: bool,
+    /// Smallest number; absent for text.
+    pub min: Option<f64>,
+    /// Largest number.
+    pub max: Option<f64>,
+    /// Mean of the cells that are there.
+    pub mean: Option<f64>,
+    /// Standard deviation, divisor n.
+    pub std: Option<f64>,
+}
+
+/// The columns of a table, and which of them is the target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// In the order of the file.
+    pub columns: Vec<Column>,
+    /// Index of the target.
+    pub target: usize,
+    /// What is to be predicted.
+    pub task: Task,
+    /// Rows of the table.
+    pub row_count: u64,
+}
+
+impl Schema {
+    /// The column to predict.
+    pub fn target_column(&self) -> &Column {
+        &self.columns[self.target]
+    }
+
+    /// Rows whose target is known.
+    pub fn labelled_rows(&self) -> u64 {
+        self.row_count - self.target_column().missing
+    }
+
+    /// Refuses tables nothing can be learned from.
+    pub(super) fn check(&self) -> Result<(), DatasetError> {
+        if self.row_count < 2 {
+            let rows = if self.row_count == 0 { "no rows" } else { "one row" };
+            return Err(DatasetError::table(format!(
+                "the table has a header and {rows}; at least two rows are needed"
+            )));
+        }
+        if let Some(column) = self.columns.iter().find(|column| column.missing == self.row_count) {
+            return Err(DatasetError::column(&column.name, "every cell is missing; leave the column out"));
+        }
+        let target = self.target_column();
+        if self.labelled_rows() < 2 {
+            return Err(DatasetError::column(&target.name, "the target is known in fewer than two rows"));
+        }
+        if target.distinct == 1 {
+            let detail =
+                "the target is the same in every row, so there is nothing to learn; choose another with target=";
+            return Err(DatasetError::column(&target.name, detail));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! All data sets of a data directory.
+
+use super::csv::{CsvOptions, CsvTable};
+use super::profile::{Profile, profile};
+use super::upload::{Spool, spool};
+use super::{Column, ContentEncoding, DatasetError, Schema, Table, Task, UploadLimits, table};
+use crate::database::{Database, now};
+use crate::files::{DataDir, hex, sweep};
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the sender says about a table.
+#[derive(Debug, Clone)]
+pub struct UploadOptions {
+    /// A name to find it by.
+    pub name: Option<String>,
+    /// Name of the target column; the last one if absent.
+    pub target: Option<String>,
+    /// What is to be predicted; told by the target's kind if absent.
+    pub task: Option<Task>,
+    /// Columns that must be numbers.
+    pub numeric: Vec<String>,
+    /// How to read the text.
+    pub csv: CsvOptions,
+    /// How the body is compressed.
+    pub encoding: ContentEncoding,
+}
+
+/// A stored data set.
+#[derive(Debug, Clone, Serialize)]
+pub struct Dataset {
+    /// Derived from the content and how it is read.
+    pub id: String,
+    /// Given, or the id.
+    pub name: String,
+    /// Columns, target and task.
+    pub schema: Schema,
+    /// Size of the upload after decompression.
+    pub bytes: u64,
+    /// Of those bytes.
+    pub sha256: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
+/// The outcome of an upload.
+pub enum Ingested {
+    /// A data set that was not there before.
+    New(Dataset),
+    /// The same bytes, read the same way, were there already.
+    Known(Dataset),
+}
+
+/// The data sets of a data directory; clones share it.
+#[derive(Clone)]
+pub struct DatasetStore {
+    directory: DataDir,
+    database: Database,
+    /// Held while a table file and its entry come or go together.
+    changing: Arc<Mutex<()>>,
+}
+
+impl DatasetStore {
+    /// Opens the store and removes files that no entry refers to.
+    pub fn open(directory: DataDir, database: Database) -> Result<Self, DatasetError> {
+        let store = Self { directory, database, changing: Arc::default() };
+        let known: HashSet<String> = store.list(None, usize::MAX)?.into_iter().map(|dataset| dataset.id).collect();
+        sweep(&store.directory.datasets(), |stem| known.contains(stem))?;
+        Ok(store)
+    }
+
+    /// Takes in a table. Blocks while the body arrives.
+    pub fn ingest(
+        &self,
+        body: impl Read,
+        options: &UploadOptions,
+        limits: UploadLimits,
+    ) -> Result<Ingested, DatasetError> {
+        let mut spool = spool(body, options.encoding, limits.bytes, self.directory.temporary_file()?)?;
+        spool.file.flush()?;
+        let id = identity(&spool, options);
+        if let Some(dataset) = self.find_by_id(&id)? {
+            return Ok(Ingested::Known(dataset));
+        }
+
+        let open = || CsvTable::open(spool.file.path(), options.csv, limits.columns);
+        let mut source = open()?;
+        let (profiles, row_count) = profile(&mut source, limits.levels)?;
+        let schema = make_schema(&source.names, profiles, row_count, options)?;
+        schema.check()?;
+        let mut file = self.directory.temporary_file()?;
+        table::write(&mut open()?, &schema, &mut file)?;
+
+        let dataset = Dataset {
+            name: options.name.clone().unwrap_or_else(|| id.clone()),
+            id,
+            schema,
+            bytes: spool.bytes,
+            sha256: spool.sha256.clone(),
+            created_at: now(),
+        };
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        file.publish(&self.table_path(&dataset.id))?;
+        self.insert(&dataset)?;
+        Ok(Ingested::New(dataset))
+    }
+
+    /// Up to `limit` data sets, newest first, older than the one with id `after`.
+    pub fn list(&self, after: Option<&str>, limit: usize) -> Result<Vec<Dataset>, DatasetError> {
+        self.database.read(|connection| {
+            let mut query = connection.prepare(
+                "SELECT * FROM datasets
+                 WHERE ?1 IS NULL OR (created_at, id) < (SELECT created_at, id FROM datasets WHERE id = ?1)
+                 ORDER BY created_at DESC, id DESC LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = query.query_map(params![after, limit], from_row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The data set with this id, or else the newest of this name.
+    pub fn find(&self, id_or_name: &str) -> Result<Dataset, DatasetError> {
+        let found = self.database.read(|connection| -> Result<_, DatasetError> {
+            let mut query = connection.prepare(
+                "SELECT * FROM datasets WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC, created_at DESC LIMIT 1",
+            )?;
+            Ok(query.query_row([id_or_name], from_row).optional()?)
+        })?;
+        found.ok_or_else(|| DatasetError::NotFound { id: id_or_name.to_owned() })
+    }
+
+    /// The rows of a data set.
+    pub fn open_table(&self, dataset: &Dataset) -> Result<Table, DatasetError> {
+        Table::open(&self.table_path(&dataset.id), &dataset.id, &dataset.schema)
+    }
+
+    /// Removes a data set: first its entry, then its file.
+    pub fn delete(&self, id: &str) -> Result<(), DatasetError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let removed = self.database.transact(|transaction| -> Result<_, DatasetError> {
+            Ok(transaction.execute("DELETE FROM datasets WHERE id = ?1", [id])?)
+        })?;
+        if removed == 0 {
+            return Err(DatasetError::NotFound { id: id.to_owned() });
+        }
+        Ok(std::fs::remove_file(self.table_path(id))?)
+    }
+
+    fn find_by_id(&self, id: &str) -> Result<Option<Dataset>, DatasetError> {
+        self.database.read(|connection| {
+            Ok(connection.query_row("SELECT * FROM datasets WHERE id = ?1", [id], from_row).optional()?)
+        })
+    }
+
+    fn insert(&self, dataset: &Dataset) -> Result<(), DatasetError> {
+        let schema = serde_json::to_string(&dataset.schema).map_err(std::io::Error::from)?;
+        self.database.transact(|transaction| {
+            // Two uploads of the same bytes may race; they wrote the same file.
+            transaction.execute(
+                "INSERT INTO datasets (id, name, schema, bytes, sha256, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+                params![dataset.id, dataset.name, schema, dataset.bytes, dataset.sha256, dataset.created_at],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn table_path(&self, id: &str) -> std::path::PathBuf {
+        self.directory.datasets().join(format!("{id}.table"))
+    }
+}
+
+/// The same bytes, read the same way, are the same data set, whatever its name.
+fn identity(spool: &Spool, options: &UploadOptions) -> String {
+    let reading =
+        format!("{} {:?} {:?} {:?} {:?}", spool.sha256, options.csv, options.target, options.task, options.numeric);
+    format!("ds-{}", &hex(&Sha256::digest(reading))[..20])
+}
+
+fn make_schema(
+    names: &[String],
+    profiles: Vec<Profile>,
+    row_count: u64,
+    options: &UploadOptions,
+) -> Result<Schema, DatasetError> {
+    let target = match &options.target {
+        Some(wanted) => position(names, "target", wanted)?,
+        None => names.len() - 1,
+    };
+    for wanted in &options.numeric {
+        position(names, "numeric", wanted)?;
+    }
+    let mut columns: Vec<Column> = Vec::with_capacity(names.len());
+    for (index, (name, profile)) in names.iter().zip(profiles).enumerate() {
+        let is_target = index == target;
+        let must_be_number = options.numeric.contains(name) || (is_target && options.task == Some(Task::Regression));
+        columns.push(if is_target && options.task == Some(Task::Classification) {
+            profile.categorical(name)?
+        } else if must_be_number {
+            profile.numeric(name)?
+        } else {
+            profile.infer(name)?
+        });
+    }
+    let task = match columns[target].kind {
+        super::ColumnKind::Numeric => Task::Regression,
+        super::ColumnKind::Boolean | super::ColumnKind::Categorical => Task::Classification,
+    };
+    Ok(Schema { columns, target, task, row_count })
+}
+
+fn position(names: &[String], option: &'static str, wanted: &str) -> Result<usize, DatasetError> {
+    names.iter().position(|name| name == wanted).ok_or_else(|| {
+        let nearest = crate::suggest::nearest(wanted, names.iter().map(String::as_str));
+        DatasetError::Option { option, detail: format!("there is no column '{wanted}'{nearest}") }
+    })
+}
+
+fn from_row(row: &Row) -> rusqlite::Result<Dataset> {
+    let schema: String = row.get("schema")?;
+    Ok(Dataset {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        schema: serde_json::from_str(&schema)
+            .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into()))?,
+        bytes: row.get("bytes")?,
+        sha256: row.get("sha256")?,
+        created_at: row.get("created_at")?,
+    })
+}

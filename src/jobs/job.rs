@@ -1,0 +1,100 @@
+//! One job and its states.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Waits for a worker.
+    Queued,
+    /// A worker is at it.
+    Running,
+    /// A worker was told to stop and has not yet.
+    Canceling,
+    /// Done.
+    Succeeded,
+    /// Ended with an error.
+    Failed,
+    /// Stopped on request.
+    Canceled,
+}
+
+impl Status {
+    /// All of them, in the order of a job's life.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Running, Self::Canceling, Self::Succeeded, Self::Failed, Self::Canceled];
+
+    /// Its name in the database and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Canceling => "canceling",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+        }
+    }
+
+    /// The status of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Queued | Self::Running | Self::Canceling => false,
+            Self::Succeeded | Self::Failed | Self::Canceled => true,
+        }
+    }
+}
+
+/// Why a job failed, in words a user can act on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// A stable word.
+    pub code: String,
+    /// What happened.
+    pub detail: String,
+}
+
+/// A job to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob {
+    /// What to do; the runner knows.
+    pub kind: String,
+    /// Name of the model it makes.
+    pub model: String,
+    /// Id of the data set it reads.
+    pub dataset: String,
+    /// All the runner needs to know.
+    pub payload: Value,
+    /// Makes submitting twice the same as once.
+    pub idempotency_key: Option<String>,
+}
+
+/// A job as it stands in the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Sorts by time of submission.
+    pub id: String,
+    /// What was asked for.
+    pub request: NewJob,
+    /// Where it stands.
+    pub status: Status,
+    /// How many times it was started.
+    pub attempt: u32,
+    /// RFC 3339.
+    pub created_at: String,
+    /// Of the last attempt.
+    pub started_at: Option<String>,
+    /// Of the end.
+    pub finished_at: Option<String>,
+    /// What the runner gave back.
+    pub result: Option<Value>,
+    /// Why it failed.
+    pub error: Option<Failure>,
+}

@@ -1,0 +1,263 @@
+//! Every transition, durable before anyone hears of it.
+
+use super::{Failure, Job, NewJob, Status};
+use crate::database::{Database, now};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
+
+/// Why the journal refused.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// No such job.
+    #[error("there is no job '{id}'")]
+    NotFound {
+        /// As asked for.
+        id: String,
+    },
+    /// Too many jobs wait.
+    #[error("{limit} jobs are waiting already, which is the limit")]
+    QueueFull {
+        /// Of waiting jobs.
+        limit: usize,
+    },
+    /// The service is going down.
+    #[error("the service is shutting down and takes no new jobs")]
+    Draining,
+    /// Not possible in this state.
+    #[error("job '{id}' is {}; {detail}", status.name())]
+    State {
+        /// Of the job.
+        id: String,
+        /// Its state.
+        status: Status,
+        /// What is possible.
+        detail: &'static str,
+    },
+    /// The key was used for another request.
+    #[error("the Idempotency-Key was used before for a different request")]
+    KeyReused,
+    /// The database refused.
+    #[error("the database failed: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+/// All jobs of a data directory.
+#[derive(Clone)]
+pub(super) struct Journal {
+    database: Database,
+}
+
+/// After so many starts that ended with the process, a job is at fault itself.
+const MOST_ATTEMPTS: u32 = 3;
+
+impl Journal {
+    /// Opens the journal and puts what an earlier process left running back in the queue.
+    pub(super) fn open(database: Database) -> Result<Self, JobError> {
+        let interrupted = Failure {
+            code: "interrupted".into(),
+            detail: format!("the service ended {MOST_ATTEMPTS} times while this job was running"),
+        };
+        let interrupted = serde_json::to_string(&interrupted).unwrap_or_default();
+        database.transact(|transaction| -> Result<(), JobError> {
+            let now = now();
+            transaction
+                .execute("UPDATE jobs SET status = 'canceled', finished_at = ?1 WHERE status = 'canceling'", [&now])?;
+            transaction.execute(
+                "UPDATE jobs SET status = 'failed', finished_at = ?1, error = ?2
+                 WHERE status = 'running' AND attempt >= ?3",
+                params![now, interrupted, MOST_ATTEMPTS],
+            )?;
+            transaction.execute("UPDATE jobs SET status = 'queued' WHERE status = 'running'", [])?;
+            Ok(())
+        })?;
+        Ok(Self { database })
+    }
+
+    /// Queues a job. The same idempotency key gives the job it gave before.
+    pub(super) fn submit(&self, request: &NewJob, queue_limit: usize) -> Result<Job, JobError> {
+        self.database.transact(|transaction| {
+            if let Some(key) = &request.idempotency_key
+                && let Some(known) = transaction
+                    .query_row("SELECT * FROM jobs WHERE idempotency_key = ?1", [key], from_row)
+                    .optional()?
+            {
+                return if known.request == *request { Ok(known) } else { Err(JobError::KeyReused) };
+            }
+            if count(transaction, Status::Queued)? >= queue_limit {
+                return Err(JobError::QueueFull { limit: queue_limit });
+            }
+            let id = format!("job-{}", uuid::Uuid::now_v7().simple());
+            transaction.execute(
+                "INSERT INTO jobs (id, kind, model, dataset, payload, status, attempt, created_at, idempotency_key)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7)",
+                params![
+                    id,
+                    request.kind,
+                    request.model,
+                    request.dataset,
+                    request.payload.to_string(),
+                    now(),
+                    request.idempotency_key
+                ],
+            )?;
+            find(transaction, &id)
+        })
+    }
+
+    /// Hands the oldest waiting job to a worker.
+    pub(super) fn claim(&self) -> Result<Option<Job>, JobError> {
+        self.database.transact(|transaction| {
+            let claimed = transaction
+                .query_row(
+                    "UPDATE jobs SET status = 'running', attempt = attempt + 1, started_at = ?1
+                     WHERE id = (SELECT id FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1) RETURNING *",
+                    [now()],
+                    from_row,
+                )
+                .optional()?;
+            Ok(claimed)
+        })
+    }
+
+    /// Ends a job.
+    pub(super) fn finish(&self, id: &str, outcome: &Result<Value, Failure>) -> Result<(), JobError> {
+        let (status, result, error) = match outcome {
+            Ok(result) => (Status::Succeeded, Some(result.to_string()), None),
+            Err(failure) => (Status::Failed, None, serde_json::to_string(failure).ok()),
+        };
+        self.database.transact(|transaction| {
+            transaction.execute(
+                "UPDATE jobs SET status = ?2, result = ?3, error = ?4, finished_at = ?5 WHERE id = ?1",
+                params![id, status.name(), result, error, now()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Ends a job that stopped on request.
+    pub(super) fn canceled(&self, id: &str) -> Result<(), JobError> {
+        self.database.transact(|transaction| {
+            transaction
+                .execute("UPDATE jobs SET status = 'canceled', finished_at = ?2 WHERE id = ?1", params![id, now()])?;
+            Ok(())
+        })
+    }
+
+    /// Puts a job back that stopped because the service goes down; that start does not count.
+    pub(super) fn requeue(&self, id: &str) -> Result<(), JobError> {
+        self.database.transact(|transaction| {
+            transaction
+                .execute("UPDATE jobs SET status = 'queued', attempt = max(attempt - 1, 0) WHERE id = ?1", [id])?;
+            Ok(())
+        })
+    }
+
+    /// Asks for the end of a job: at once where it waits, soon where it runs.
+    pub(super) fn cancel(&self, id: &str) -> Result<Job, JobError> {
+        self.database.transact(|transaction| {
+            let job = find(transaction, id)?;
+            match job.status {
+                Status::Queued => transaction.execute(
+                    "UPDATE jobs SET status = 'canceled', finished_at = ?2 WHERE id = ?1",
+                    params![id, now()],
+                )?,
+                Status::Running => transaction.execute("UPDATE jobs SET status = 'canceling' WHERE id = ?1", [id])?,
+                Status::Canceling | Status::Canceled => 0,
+                status @ (Status::Succeeded | Status::Failed) => {
+                    let detail = "only a waiting or running job can be canceled";
+                    return Err(JobError::State { id: id.to_owned(), status, detail });
+                }
+            };
+            find(transaction, id)
+        })
+    }
+
+    /// Forgets a finished job.
+    pub(super) fn delete(&self, id: &str) -> Result<(), JobError> {
+        self.database.transact(|transaction| {
+            let job = find(transaction, id)?;
+            if !job.status.is_final() {
+                let detail = "only a finished job can be deleted; cancel it first";
+                return Err(JobError::State { id: id.to_owned(), status: job.status, detail });
+            }
+            transaction.execute("DELETE FROM jobs WHERE id = ?1", [id])?;
+            Ok(())
+        })
+    }
+
+    pub(super) fn find(&self, id: &str) -> Result<Job, JobError> {
+        self.database.read(|connection| find(connection, id))
+    }
+
+    /// Up to `limit` jobs, newest first, older than `after`.
+    pub(super) fn list(
+        &self,
+        status: Option<Status>,
+        model: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Job>, JobError> {
+        self.database.read(|connection| {
+            let mut query = connection.prepare(
+                "SELECT * FROM jobs
+                 WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR model = ?2) AND (?3 IS NULL OR id < ?3)
+                 ORDER BY id DESC LIMIT ?4",
+            )?;
+            let rows = query.query_map(params![status.map(Status::name), model, after, limit], from_row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Whether a job that has not ended reads this data set.
+    pub(super) fn uses_dataset(&self, dataset: &str) -> Result<bool, JobError> {
+        self.database.read(|connection| {
+            Ok(connection.query_row(
+                "SELECT EXISTS (SELECT 1 FROM jobs WHERE dataset = ?1 AND status IN ('queued', 'running', 'canceling'))",
+                [dataset],
+                |row| row.get(0),
+            )?)
+        })
+    }
+
+    pub(super) fn count(&self, status: Status) -> Result<usize, JobError> {
+        self.database.read(|connection| count(connection, status))
+    }
+}
+
+fn count(connection: &Connection, status: Status) -> Result<usize, JobError> {
+    Ok(connection.query_row("SELECT count(*) FROM jobs WHERE status = ?1", [status.name()], |row| row.get(0))?)
+}
+
+fn find(connection: &Connection, id: &str) -> Result<Job, JobError> {
+    connection
+        .query_row("SELECT * FROM jobs WHERE id = ?1", [id], from_row)
+        .optional()?
+        .ok_or_else(|| JobError::NotFound { id: id.chars().take(80).collect() })
+}
+
+fn from_row(row: &Row) -> rusqlite::Result<Job> {
+    let damaged = |column: &str| rusqlite::Error::InvalidColumnType(0, column.to_owned(), Type::Text);
+    let json = |column: &str| -> rusqlite::Result<Option<Value>> {
+        let text: Option<String> = row.get(column)?;
+        text.map(|text| serde_json::from_str(&text).map_err(|_| damaged(column))).transpose()
+    };
+    let status: String = row.get("status")?;
+    Ok(Job {
+        id: row.get("id")?,
+        request: NewJob {
+            kind: row.get("kind")?,
+            model: row.get("model")?,
+            dataset: row.get("dataset")?,
+            payload: json("payload")?.ok_or_else(|| damaged("payload"))?,
+            idempotency_key: row.get("idempotency_key")?,
+        },
+        status: Status::from_name(&status).ok_or_else(|| damaged("status"))?,
+        attempt: row.get("attempt")?,
+        created_at: row.get("created_at")?,
+        started_at: row.get("started_at")?,
+        finished_at: row.get("finished_at")?,
+        result: json("result")?,
+        error: json("error")?.map(serde_json::from_value).transpose().map_err(|_| damaged("error"))?,
+    })
+}

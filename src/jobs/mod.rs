@@ -1,0 +1,18 @@
+//! When and where work runs: states, queue, workers. Knows nothing of kernels.
+
+/// One job and its states.
+mod job;
+
+/// Every transition, durable.
+mod journal;
+
+/// What a running job is told and tells.
+mod control;
+
+/// The queue and the threads that work it off.
+mod pool;
+
+pub use control::{Control, Progress};
+pub use job::{Failure, Job, NewJob, Status};
+pub use journal::JobError;
+pub use pool::{JobPool, PoolSettings, Runner};

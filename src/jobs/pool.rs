@@ -1,0 +1,367 @@
+//! The queue and the named threads that work it off.
+
+use super::control::StopReason;
+use super::journal::Journal;
+use super::{Control, Failure, Job, JobError, NewJob, Progress, Status};
+use crate::database::Database;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast;
+
+/// Does the work of a job on the calling thread. May panic: that fails the job alone.
+pub trait Runner: Send + Sync + 'static {
+    /// Runs a job to its end, or until `control` says stop.
+    fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure>;
+}
+
+/// How much may wait and run.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolSettings {
+    /// Jobs running at once.
+    pub workers: usize,
+    /// Jobs waiting at most.
+    pub queue_limit: usize,
+}
+
+/// A handle to the queue; clones share it.
+#[derive(Clone)]
+pub struct JobPool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    journal: Journal,
+    settings: PoolSettings,
+    state: Mutex<State>,
+    /// Wakes workers: a job was queued, or the end is near.
+    wake: Condvar,
+    /// Ids of jobs that changed.
+    changes: broadcast::Sender<String>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct State {
+    running: HashMap<String, Control>,
+    draining: bool,
+}
+
+/// How long a worker waits when the database refuses, before it looks again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+impl JobPool {
+    /// Opens the journal and starts the workers.
+    pub fn start(database: Database, settings: PoolSettings, runner: Arc<dyn Runner>) -> Result<Self, JobError> {
+        let shared = Arc::new(Shared {
+            journal: Journal::open(database)?,
+            settings,
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            changes: broadcast::channel(1024).0,
+            threads: Mutex::default(),
+        });
+        for number in 0..settings.workers {
+            let (shared_too, runner) = (Arc::clone(&shared), Arc::clone(&runner));
+            let thread = std::thread::Builder::new()
+                .name(format!("bochner-train-{number}"))
+                .spawn(move || shared_too.work(runner.as_ref()))
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+            shared.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        }
+        Ok(Self { shared })
+    }
+
+    /// Queues a job; it is on disk when this returns.
+    pub fn submit(&self, request: &NewJob) -> Result<Job, JobError> {
+        if self.shared.state().draining {
+            return Err(JobError::Draining);
+        }
+        let job = self.shared.journal.submit(request, self.shared.settings.queue_limit)?;
+        self.shared.changed(&job.id);
+        // Under the lock, so that no worker misses it between looking and waiting.
+        let _state = self.shared.state();
+        self.shared.wake.notify_one();
+        Ok(job)
+    }
+
+    /// One job.
+    pub fn find(&self, id: &str) -> Result<Job, JobError> {
+        self.shared.journal.find(id)
+    }
+
+    /// How far a running job has come.
+    pub fn progress(&self, id: &str) -> Option<Progress> {
+        self.shared.state().running.get(id).map(Control::current)
+    }
+
+    /// Up to `limit` jobs, newest first, older than `after`.
+    pub fn list(
+        &self,
+        status: Option<Status>,
+        model: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Job>, JobError> {
+        self.shared.journal.list(status, model, after, limit)
+    }
+
+    /// Cancels a job: at once where it waits, within one block of work where it runs.
+    pub fn cancel(&self, id: &str) -> Result<Job, JobError> {
+        let job = self.shared.journal.cancel(id)?;
+        if let Some(control) = self.shared.state().running.get(id) {
+            control.stop(StopReason::Canceled);
+        }
+        self.shared.changed(id);
+        Ok(job)
+    }
+
+    /// Forgets a finished job.
+    pub fn delete(&self, id: &str) -> Result<(), JobError> {
+        self.shared.journal.delete(id)
+    }
+
+    /// Whether a job that has not ended reads this data set.
+    pub fn uses_dataset(&self, dataset: &str) -> Result<bool, JobError> {
+        self.shared.journal.uses_dataset(dataset)
+    }
+
+    /// Jobs in this state.
+    pub fn count(&self, status: Status) -> Result<usize, JobError> {
+        self.shared.journal.count(status)
+    }
+
+    /// The ids of jobs as they change. A slow listener misses some and should look again.
+    pub fn changes(&self) -> broadcast::Receiver<String> {
+        self.shared.changes.subscribe()
+    }
+
+    /// Takes no more jobs, puts running ones back in the queue and waits for the workers, at most
+    /// for `grace`. Whether all of them ended in time.
+    pub fn drain(&self, grace: Duration) -> bool {
+        {
+            let mut state = self.shared.state();
+            state.draining = true;
+            state.running.values().for_each(|control| control.stop(StopReason::Shutdown));
+            self.shared.wake.notify_all();
+        }
+        let deadline = Instant::now() + grace;
+        let threads = std::mem::take(&mut *self.shared.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        while !threads.iter().all(JoinHandle::is_finished) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        true
+    }
+}
+
+impl Shared {
+    /// One worker's life.
+    fn work(&self, runner: &dyn Runner) {
+        while let Some((job, control)) = self.next() {
+            let span = tracing::info_span!("job", id = job.id, model = job.request.model, attempt = job.attempt);
+            let _entered = span.enter();
+            tracing::info!("started");
+            let outcome = catch_unwind(AssertUnwindSafe(|| runner.run(&job, &control)))
+                .unwrap_or_else(|payload| Err(panicked(payload.as_ref())));
+            self.end(&job, &control, &outcome);
+        }
+    }
+
+    /// Waits for a job; nothing once the service is going down.
+    fn next(&self) -> Option<(Job, Control)> {
+        let mut state = self.state();
+        loop {
+            if state.draining {
+                return None;
+            }
+            match self.journal.claim() {
+                Ok(Some(job)) => {
+                    let (changes, id) = (self.changes.clone(), job.id.clone());
+                    let control = Control::new(move || drop(changes.send(id.clone())));
+                    state.running.insert(job.id.clone(), control.clone());
+                    self.changed(&job.id);
+                    return Some((job, control));
+                }
+                Ok(None) => state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Err(error) => {
+                    tracing::error!(%error, "no job could be claimed");
+                    let waited = self.wake.wait_timeout(state, RETRY_AFTER);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+
+    fn end(&self, job: &Job, control: &Control, outcome: &Result<Value, Failure>) {
+        let written = match (outcome, control.stopped_by()) {
+            // Finished all the same: the work is done and must not be done again.
+            (Ok(_), _) | (Err(_), None) => self.journal.finish(&job.id, outcome),
+            (Err(_), Some(StopReason::Canceled)) => self.journal.canceled(&job.id),
+            (Err(_), Some(StopReason::Shutdown)) => self.journal.requeue(&job.id),
+        };
+        match (&written, outcome) {
+            (Err(error), _) => tracing::error!(%error, "the end of the job could not be written; it will run again"),
+            (Ok(()), Ok(_)) => tracing::info!("succeeded"),
+            (Ok(()), Err(failure)) => tracing::warn!(code = failure.code, detail = failure.detail, "ended"),
+        }
+        self.state().running.remove(&job.id);
+        self.changed(&job.id);
+    }
+
+    fn changed(&self, id: &str) {
+        // Nobody listening is fine.
+        let _ = self.changes.send(id.to_owned());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
+    let message = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(message, "the job panicked");
+    Failure { code: "internal".into(), detail: "training failed unexpectedly; the log of the service says why".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::mpsc;
+
+    /// Does what its payload says.
+    struct Obedient {
+        started: Mutex<mpsc::Sender<String>>,
+    }
+
+    impl Runner for Obedient {
+        fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
+            let _ = self.started.lock().unwrap().send(job.id.clone());
+            match job.request.payload.as_str() {
+                Some("panic") => panic!("on purpose"),
+                Some("wait") => {
+                    while !control.should_stop() {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    Err(Failure { code: "stopped".into(), detail: String::new() })
+                }
+                _ => Ok(json!("done")),
+            }
+        }
+    }
+
+    fn request(payload: &str) -> NewJob {
+        NewJob {
+            kind: "train".into(),
+            model: "m".into(),
+            dataset: "ds".into(),
+            payload: json!(payload),
+            idempotency_key: None,
+        }
+    }
+
+    fn pool(database: &Database, workers: usize) -> (JobPool, mpsc::Receiver<String>) {
+        let (sender, started) = mpsc::channel();
+        let runner = Arc::new(Obedient { started: Mutex::new(sender) });
+        (JobPool::start(database.clone(), PoolSettings { workers, queue_limit: 3 }, runner).unwrap(), started)
+    }
+
+    fn database() -> (tempfile::TempDir, Database) {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(&folder.path().join("jobs.sqlite")).unwrap();
+        (folder, database)
+    }
+
+    fn wait_for(pool: &JobPool, id: &str, status: Status) -> Job {
+        for _ in 0..2000 {
+            let job = pool.find(id).unwrap();
+            if job.status == status {
+                return job;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("{:?}", pool.find(id));
+    }
+
+    #[test]
+    fn a_panic_fails_its_job_and_the_next_one_runs() {
+        let (_folder, database) = database();
+        let (pool, _started) = pool(&database, 1);
+        let bad = pool.submit(&request("panic")).unwrap();
+        let good = pool.submit(&request("work")).unwrap();
+        assert_eq!(wait_for(&pool, &bad.id, Status::Failed).error.unwrap().code, "internal");
+        assert_eq!(wait_for(&pool, &good.id, Status::Succeeded).result, Some(json!("done")));
+        assert!(pool.drain(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn waiting_and_running_jobs_can_be_canceled_and_finished_ones_cannot() {
+        let (_folder, database) = database();
+        let (pool, started) = pool(&database, 1);
+        let running = pool.submit(&request("wait")).unwrap();
+        started.recv().unwrap();
+        let waiting = pool.submit(&request("work")).unwrap();
+        assert_eq!(pool.cancel(&waiting.id).unwrap().status, Status::Canceled);
+        assert_eq!(pool.cancel(&running.id).unwrap().status, Status::Canceling);
+        wait_for(&pool, &running.id, Status::Canceled);
+        let done = pool.submit(&request("work")).unwrap();
+        wait_for(&pool, &done.id, Status::Succeeded);
+        assert!(matches!(pool.cancel(&done.id), Err(JobError::State { .. })));
+        pool.delete(&done.id).unwrap();
+        assert!(matches!(pool.find(&done.id), Err(JobError::NotFound { .. })));
+        pool.drain(Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_keys_make_submitting_idempotent() {
+        let (_folder, database) = database();
+        let (pool, _started) = pool(&database, 0);
+        let keyed = NewJob { idempotency_key: Some("k".into()), ..request("work") };
+        let first = pool.submit(&keyed).unwrap();
+        assert_eq!(pool.submit(&keyed).unwrap().id, first.id);
+        let other = NewJob { payload: json!("other"), ..keyed };
+        assert!(matches!(pool.submit(&other), Err(JobError::KeyReused)));
+        pool.submit(&request("work")).unwrap();
+        pool.submit(&request("work")).unwrap();
+        assert!(matches!(pool.submit(&request("work")), Err(JobError::QueueFull { limit: 3 })));
+        assert!(matches!(pool.delete(&first.id), Err(JobError::State { .. })));
+    }
+
+    #[test]
+    fn draining_puts_running_jobs_back_without_counting_the_start() {
+        let (_folder, database) = database();
+        let (first, started) = pool(&database, 1);
+        let job = first.submit(&request("wait")).unwrap();
+        started.recv().unwrap();
+        assert!(first.drain(Duration::from_secs(5)));
+        let job = first.find(&job.id).unwrap();
+        assert_eq!((job.status, job.attempt), (Status::Queued, 0));
+        assert!(matches!(first.submit(&request("work")), Err(JobError::Draining)));
+    }
+
+    /// What a killed process leaves behind runs again, three times at most.
+    #[test]
+    fn interrupted_jobs_run_again_and_give_up_in_the_end() {
+        let (_folder, database) = database();
+        let (idle, _) = pool(&database, 0);
+        let job = idle.submit(&request("work")).unwrap();
+        let journal = Journal::open(database.clone()).unwrap();
+        for attempt in 1..=3 {
+            assert_eq!(journal.claim().unwrap().unwrap().attempt, attempt);
+            Journal::open(database.clone()).unwrap(); // a new process
+        }
+        let job = journal.find(&job.id).unwrap();
+        assert_eq!((job.status, job.error.unwrap().code.as_str()), (Status::Failed, "interrupted"));
+    }
+}

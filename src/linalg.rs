@@ -1,0 +1,222 @@
+//! Calls into BLAS and LAPACK: the only file that names `ndarray_linalg`, sets BLAS threads or is
+//! allowed `unsafe`.
+#![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
+
+use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_ssyrk};
+use ndarray::{Array1, Array2, ArrayView2, LinalgScalar};
+use ndarray_linalg::{EighInto, FactorizeCInto, SolveC, UPLO};
+use openblas_src as _; // named once, so that the linker keeps it
+
+/// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
+pub trait Real: LinalgScalar + Send + Sync {
+    /// Rounds to this precision.
+    fn from_f64(value: f64) -> Self;
+
+    /// Widens without loss.
+    fn to_f64(self) -> f64;
+
+    /// Overwrites the lower triangle of `gram` (s×s) with BᵀB, where `block` is B (rows×s).
+    /// `?syrk` does half the work of a general product, which is all ndarray offers.
+    fn rank_update(block: ArrayView2<Self>, gram: &mut Array2<Self>);
+}
+
+impl Real for f32 {
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn rank_update(block: ArrayView2<Self>, gram: &mut Array2<Self>) {
+        let shape = RankUpdate::of(&block, gram);
+        // SAFETY: `RankUpdate::of` checked that both arrays are row-major, dense, and that `gram`
+        // is columns×columns, so CBLAS reads rows·columns and writes columns² elements.
+        unsafe {
+            cblas_ssyrk(
+                CBLAS_LAYOUT::CblasRowMajor,
+                CBLAS_UPLO::CblasLower,
+                CBLAS_TRANSPOSE::CblasTrans,
+                shape.columns,
+                shape.rows,
+                1.0,
+                block.as_ptr(),
+                shape.columns,
+                0.0,
+                gram.as_mut_ptr(),
+                shape.columns,
+            );
+        }
+    }
+}
+
+impl Real for f64 {
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn rank_update(block: ArrayView2<Self>, gram: &mut Array2<Self>) {
+        let shape = RankUpdate::of(&block, gram);
+        // SAFETY: as for f32.
+        unsafe {
+            cblas_dsyrk(
+                CBLAS_LAYOUT::CblasRowMajor,
+                CBLAS_UPLO::CblasLower,
+                CBLAS_TRANSPOSE::CblasTrans,
+                shape.columns,
+                shape.rows,
+                1.0,
+                block.as_ptr(),
+                shape.columns,
+                0.0,
+                gram.as_mut_ptr(),
+                shape.columns,
+            );
+        }
+    }
+}
+
+/// The checked shape of one rank-k update.
+struct RankUpdate {
+    rows: i32,
+    columns: i32,
+}
+
+impl RankUpdate {
+    fn of<T>(block: &ArrayView2<T>, gram: &Array2<T>) -> Self {
+        let (rows, columns) = block.dim();
+        assert!(block.is_standard_layout() && gram.is_standard_layout());
+        assert_eq!(gram.dim(), (columns, columns));
+        let fits = |count: usize| i32::try_from(count).expect("a block has fewer than 2^31 rows");
+        Self { rows: fits(rows), columns: fits(columns) }
+    }
+}
+
+unsafe extern "C" {
+    fn openblas_set_num_threads(count: std::ffi::c_int);
+}
+
+/// One BLAS thread per call: we run row blocks in parallel ourselves, so that thread counts stay
+/// ours to set. Process-wide; called once at start.
+pub fn use_one_blas_thread() {
+    // SAFETY: takes a plain integer; OpenBLAS guards its own pool.
+    unsafe { openblas_set_num_threads(1) }
+}
+
+/// A matrix could not be factorised or decomposed.
+#[derive(Debug, thiserror::Error)]
+#[error("{routine} failed: {cause}")]
+pub struct FactorError {
+    routine: &'static str,
+    cause: ndarray_linalg::error::LinalgError,
+}
+
+/// A = L·Lᵀ of a symmetric positive definite matrix, ready to solve with.
+pub struct Cholesky {
+    factor: ndarray_linalg::cholesky::CholeskyFactorized<ndarray::OwnedRepr<f64>>,
+}
+
+impl Cholesky {
+    /// Factors `matrix`, of which only the lower triangle is read.
+    pub fn factor(matrix: Array2<f64>) -> Result<Self, FactorError> {
+        // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
+        let factor = matrix
+            .reversed_axes()
+            .factorizec_into(UPLO::Upper)
+            .map_err(|cause| FactorError { routine: "Cholesky factorisation", cause })?;
+        Ok(Self { factor })
+    }
+
+    /// Solves A·x = b.
+    pub fn solve(&self, b: &Array1<f64>) -> Result<Array1<f64>, FactorError> {
+        self.factor.solvec(b).map_err(|cause| FactorError { routine: "Cholesky solve", cause })
+    }
+}
+
+/// Eigenvalues in ascending order and the eigenvectors as columns of a symmetric matrix, of which
+/// only the lower triangle is read.
+pub fn symmetric_eigen(matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
+    matrix.eigh_into(UPLO::Lower).map_err(|cause| FactorError { routine: "symmetric eigendecomposition", cause })
+}
+
+/// Copies the lower triangle onto the upper one.
+pub fn mirror_lower(matrix: &mut Array2<f64>) {
+    let order = matrix.nrows();
+    for i in 0..order {
+        for j in 0..i {
+            matrix[[j, i]] = matrix[[i, j]];
+        }
+    }
+}
+
+/// Largest eigenvalue of a symmetric positive semidefinite matrix by power iteration; a lower
+/// estimate, good to a few per cent, for condition numbers and reports.
+pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
+    const ITERATIONS: usize = 30;
+    let order = matrix.nrows();
+    // A start with no symmetry of its own, so that it is orthogonal to no eigenvector by design.
+    let mut direction = Array1::from_shape_fn(order, |i| 1.0 + ((i * 7919 + 13) % 101) as f64 / 101.0);
+    let mut value = 0.0;
+    for _ in 0..ITERATIONS {
+        let norm = direction.dot(&direction).sqrt();
+        if norm == 0.0 {
+            return 0.0;
+        }
+        direction /= norm;
+        let image = matrix.dot(&direction);
+        value = direction.dot(&image); // Rayleigh quotient
+        direction = image;
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn the_rank_update_is_the_product_with_the_transpose() {
+        let block = array![[1.0, 2.0, -1.0], [0.5, -3.0, 4.0]];
+        let expected = block.t().dot(&block);
+        let mut double = Array2::<f64>::zeros((3, 3));
+        f64::rank_update(block.view(), &mut double);
+        let mut single = Array2::<f32>::zeros((3, 3));
+        f32::rank_update(block.mapv(|value| value as f32).view(), &mut single);
+        for i in 0..3 {
+            for j in 0..=i {
+                assert!((double[[i, j]] - expected[[i, j]]).abs() < 1e-14);
+                assert!((f64::from(single[[i, j]]) - expected[[i, j]]).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn cholesky_reads_the_lower_triangle_only() {
+        let garbage = f64::NAN;
+        let matrix = array![[4.0, garbage, garbage], [2.0, 5.0, garbage], [1.0, -1.0, 3.0]];
+        let mut full = matrix.clone();
+        mirror_lower(&mut full);
+        let b = array![1.0, -2.0, 0.5];
+        let x = Cholesky::factor(matrix).unwrap().solve(&b).unwrap();
+        let back = full.dot(&x);
+        assert!((&back - &b).iter().all(|difference| difference.abs() < 1e-14));
+    }
+
+    #[test]
+    fn an_indefinite_matrix_is_refused() {
+        assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err());
+    }
+
+    #[test]
+    fn power_iteration_finds_the_top_of_the_spectrum() {
+        let matrix = array![[2.0, 1.0], [1.0, 2.0]];
+        assert!((largest_eigenvalue(&matrix) - 3.0).abs() < 1e-9);
+        assert!(largest_eigenvalue(&Array2::zeros((3, 3))).abs() < 1e-300);
+    }
+}

@@ -1,0 +1,184 @@
+//! The file format of a fitted model; the only file that names bincode.
+//!
+//! ```text
+//! offset  bytes
+//!      0      8  magic "BOCHNER\0"
+//!      8      4  format version, little-endian
+//!     12      8  payload length, little-endian
+//!     20     32  SHA-256 of the payload
+//!     52      …  payload, bincode
+//! ```
+//!
+//! A file from disk is hostile: magic, version, length and checksum are checked before anything is
+//! decoded, shapes and finiteness after. The bytes depend on the data, the spec and the seed alone,
+//! so training twice gives the same file.
+
+use super::{FitReport, FittedModel, InputPipeline, Measured, MissingRule};
+use crate::features::{FeatureMap, Kernel, MapKind, Precision};
+use crate::theory::wang::Evidence;
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+const MAGIC: [u8; 8] = *b"BOCHNER\0";
+const FORMAT_VERSION: u32 = 1;
+const HEADER_BYTES: usize = 52;
+
+/// Why an artifact was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// Not one of ours.
+    #[error("not a bochner artifact: the magic bytes are missing")]
+    Magic,
+    /// Written by a later release.
+    #[error("format version {found} is not known; this release reads up to {FORMAT_VERSION}")]
+    Version {
+        /// As the file says.
+        found: u32,
+    },
+    /// Cut short or with something appended.
+    #[error("the header promises {promised} payload bytes, the file has {found}")]
+    Length {
+        /// By the header.
+        promised: u64,
+        /// In the file.
+        found: u64,
+    },
+    /// A changed byte.
+    #[error("the checksum does not match: the file is damaged")]
+    Checksum,
+    /// The payload does not decode.
+    #[error("the payload does not decode: {0}")]
+    Decode(#[from] bincode::error::DecodeError),
+    /// The model could not be written.
+    #[error("the payload could not be encoded: {0}")]
+    Encode(#[from] bincode::error::EncodeError),
+    /// The parts do not fit each other.
+    #[error("the parts of the model disagree: {0}")]
+    Shape(&'static str),
+    /// NaN or infinity.
+    #[error("{0} hold a number that is not finite")]
+    NotFinite(&'static str),
+}
+
+/// The payload of format 1: plain numbers and lists, so that no library's layout leaks in.
+#[derive(Serialize, Deserialize)]
+struct PayloadV1 {
+    target: String,
+    inputs: InputPipeline,
+    missing: MissingRule,
+    kernel: Kernel,
+    map: MapKind,
+    draw_count: usize,
+    /// m×d, row by row.
+    frequencies: Vec<f64>,
+    precision: Precision,
+    weights: Vec<f64>,
+    intercept: f64,
+    spec: String,
+    dataset: String,
+    report: FitReport,
+    evidence: Evidence,
+    measured: Measured,
+}
+
+/// The artifact of a model.
+pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
+    let payload = PayloadV1 {
+        target: model.target.clone(),
+        inputs: model.inputs.clone(),
+        missing: model.missing,
+        kernel: model.kernel,
+        map: model.map.kind,
+        draw_count: model.map.frequencies.nrows(),
+        frequencies: model.map.frequencies.iter().copied().collect(),
+        precision: model.precision,
+        weights: model.weights.to_vec(),
+        intercept: model.intercept,
+        spec: model.spec.clone(),
+        dataset: model.dataset.clone(),
+        report: model.report.clone(),
+        evidence: model.evidence.clone(),
+        measured: model.measured.clone(),
+    };
+    let payload = bincode::serde::encode_to_vec(&payload, bincode::config::standard())?;
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+    bytes.extend(MAGIC);
+    bytes.extend(FORMAT_VERSION.to_le_bytes());
+    bytes.extend((payload.len() as u64).to_le_bytes());
+    bytes.extend(Sha256::digest(&payload));
+    bytes.extend(payload);
+    Ok(bytes)
+}
+
+/// The model of an artifact.
+pub fn decode(bytes: &[u8]) -> Result<FittedModel, ArtifactError> {
+    let payload = checked_payload(bytes)?;
+    // The slice bounds every list: bincode refuses lengths beyond what is left to read.
+    let (payload, read): (PayloadV1, usize) =
+        bincode::serde::decode_from_slice(payload, bincode::config::standard().with_limit::<{ 1 << 34 }>())?;
+    if read != bytes.len() - HEADER_BYTES {
+        return Err(ArtifactError::Shape("bytes are left over"));
+    }
+    assemble(payload)
+}
+
+fn checked_payload(bytes: &[u8]) -> Result<&[u8], ArtifactError> {
+    if bytes.len() < HEADER_BYTES || bytes[..8] != MAGIC {
+        return Err(ArtifactError::Magic);
+    }
+    let (header, payload) = bytes.split_at(HEADER_BYTES);
+    let version = u32::from_le_bytes(std::array::from_fn(|i| header[8 + i]));
+    if version != FORMAT_VERSION {
+        return Err(ArtifactError::Version { found: version });
+    }
+    let promised = u64::from_le_bytes(std::array::from_fn(|i| header[12 + i]));
+    if promised != payload.len() as u64 {
+        return Err(ArtifactError::Length { promised, found: payload.len() as u64 });
+    }
+    if Sha256::digest(payload).as_slice() != &header[20..] {
+        return Err(ArtifactError::Checksum);
+    }
+    Ok(payload)
+}
+
+fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
+    let d = payload.inputs.encoding.input_dim();
+    let scaling = &payload.inputs.scaling;
+    if [&scaling.fill, &scaling.offset, &scaling.factor].iter().any(|list| list.len() != d) {
+        return Err(ArtifactError::Shape("scaling and encoding"));
+    }
+    for (name, numbers) in [
+        ("the scaling factors", &scaling.factor),
+        ("the scaling offsets", &scaling.offset),
+        ("the fill values", &scaling.fill),
+        ("the frequencies", &payload.frequencies),
+        ("the weights", &payload.weights),
+        ("the intercept", &vec![payload.intercept]),
+    ] {
+        if !numbers.iter().all(|number| number.is_finite()) {
+            return Err(ArtifactError::NotFinite(name));
+        }
+    }
+    let frequencies = Array2::from_shape_vec((payload.draw_count, d), payload.frequencies)
+        .map_err(|_| ArtifactError::Shape("frequencies and encoding"))?;
+    let map = FeatureMap { kind: payload.map, frequencies };
+    if map.feature_count() != payload.weights.len() || payload.draw_count == 0 {
+        return Err(ArtifactError::Shape("weights and frequencies"));
+    }
+    Ok(FittedModel {
+        target: payload.target,
+        inputs: payload.inputs,
+        missing: payload.missing,
+        kernel: payload.kernel,
+        map,
+        precision: payload.precision,
+        weights: Array1::from_vec(payload.weights),
+        intercept: payload.intercept,
+        spec: payload.spec,
+        dataset: payload.dataset,
+        report: payload.report,
+        evidence: payload.evidence,
+        measured: payload.measured,
+    })
+}

@@ -1,0 +1,101 @@
+//! The fitted model: an immutable value, everything a prediction or a guarantee needs.
+
+use super::InputPipeline;
+use crate::features::{FeatureMap, Kernel, Precision};
+use crate::solver::Method;
+use crate::theory::wang;
+use ndarray::Array1;
+use serde::{Deserialize, Serialize};
+
+/// What is done about missing input cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingRule {
+    /// Filled with the training mean.
+    Mean,
+    /// Refused.
+    Refuse,
+}
+
+/// f(x) = ψ(x)ᵀw + c.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedModel {
+    /// Name of the predicted column.
+    pub target: String,
+    /// Raw rows to inputs.
+    pub inputs: InputPipeline,
+    /// About missing cells at prediction.
+    pub missing: MissingRule,
+    /// The kernel that is approximated.
+    pub kernel: Kernel,
+    /// ψ.
+    pub map: FeatureMap,
+    /// In which ψ is evaluated.
+    pub precision: Precision,
+    /// w.
+    pub weights: Array1<f64>,
+    /// c, the mean of the training targets.
+    pub intercept: f64,
+    /// The training spec as resolved, as JSON.
+    pub spec: String,
+    /// Id of the data set it was trained on.
+    pub dataset: String,
+    /// How the fit went.
+    pub report: FitReport,
+    /// What the bounds need.
+    pub evidence: wang::Evidence,
+    /// What was measured next to the bounds.
+    pub measured: Measured,
+}
+
+/// How a fit went; the same for the same data, spec and seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitReport {
+    /// Rows the weights were fitted on.
+    pub training_rows: usize,
+    /// Rows held out to measure the error.
+    pub validation_rows: usize,
+    /// Rows without a target.
+    pub unlabelled_rows: usize,
+    /// d, after encoding.
+    pub input_dim: usize,
+    /// Inputs that never vary and therefore have no effect.
+    pub constant_inputs: usize,
+    /// Missing input cells among the training rows, filled with the mean.
+    pub filled_cells: u64,
+    /// Largest |scaled input| of the training rows; above 10 an outlier dominates its column.
+    pub largest_input: f64,
+    /// s.
+    pub feature_count: usize,
+    /// λ as used.
+    pub lambda: f64,
+    /// σ as used.
+    pub bandwidth: f64,
+    /// In which features were made.
+    pub precision: Precision,
+    /// How the system was solved.
+    pub method: Method,
+    /// Of the normal equations.
+    pub relative_residual: f64,
+    /// Upper estimate for G + λI.
+    pub condition: f64,
+    /// Mean squared error on the training rows.
+    pub training_mse: f64,
+    /// Mean squared error on the validation rows.
+    pub validation_mse: Option<f64>,
+    /// 1 − MSE/variance on the validation rows.
+    pub validation_r2: Option<f64>,
+    /// Mean absolute error on the validation rows.
+    pub validation_mae: Option<f64>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Errors measured against the exact kernel method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression.
+    pub exact_krr_error: Option<f64>,
+    /// Of the exact system.
+    pub exact_krr_relative_residual: Option<f64>,
+}

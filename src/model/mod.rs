@@ -1,0 +1,22 @@
+//! What is kept of a training run: the fitted model, its file, and the register of all versions.
+
+/// Raw rows to scaled inputs.
+mod inputs;
+
+/// The fitted model: an immutable value.
+mod fitted;
+
+/// A fitted model made ready to predict.
+mod predictor;
+
+/// The file format; the only file that names bincode.
+mod artifact;
+
+/// Names, versions and where their artifacts lie.
+mod registry;
+
+pub use artifact::{ArtifactError, decode, encode};
+pub use fitted::{FitReport, FittedModel, Measured, MissingRule};
+pub use inputs::InputPipeline;
+pub use predictor::Predictor;
+pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};

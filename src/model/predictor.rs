@@ -1,0 +1,70 @@
+//! A fitted model made ready to predict: O(sd) a row.
+
+use super::FittedModel;
+use crate::features::{Precision, Projector, Wave};
+use ndarray::{Array1, ArrayView1, ArrayView2};
+
+/// Rows whose features are held at once.
+const BLOCK_ROWS: usize = 256;
+
+/// A fitted model with its feature map in the precision it was trained in.
+pub struct Predictor {
+    model: FittedModel,
+    engine: Engine,
+}
+
+enum Engine {
+    Mixed(Projector<f32>),
+    Double(Projector<f64>),
+}
+
+impl Predictor {
+    /// Prepares a model.
+    pub fn new(model: FittedModel) -> Self {
+        let engine = match model.precision {
+            Precision::Mixed => Engine::Mixed(model.map.projector()),
+            Precision::Double => Engine::Double(model.map.projector()),
+        };
+        Self { model, engine }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &FittedModel {
+        &self.model
+    }
+
+    /// Gives the model back.
+    pub fn into_model(self) -> FittedModel {
+        self.model
+    }
+
+    /// Predicts rows of raw codes, one slice per row in the order of the model's columns.
+    pub fn predict(&self, rows: &[&[f64]]) -> Vec<f64> {
+        let predict = |block: &[&[f64]]| match &self.engine {
+            Engine::Mixed(projector) => self.predict_block(projector, block),
+            Engine::Double(projector) => self.predict_block(projector, block),
+        };
+        rows.chunks(BLOCK_ROWS).flat_map(predict).collect()
+    }
+
+    /// About how many bytes it holds in memory.
+    pub fn memory_bytes(&self) -> usize {
+        let width = match self.engine {
+            Engine::Mixed(_) => 4,
+            Engine::Double(_) => 8,
+        };
+        self.model.map.frequencies.len() * (8 + width) + self.model.weights.len() * 8 + 4096
+    }
+
+    fn predict_block<T: Wave>(&self, projector: &Projector<T>, block: &[&[f64]]) -> Vec<f64> {
+        let inputs = self.model.inputs.prepare::<T>(block.iter().copied());
+        let features = projector.transform(inputs.view()); // rows×s
+        (products(features.view(), self.model.weights.view()) + self.model.intercept).to_vec()
+    }
+}
+
+/// Ψw, summed in f64.
+fn products<T: Wave>(features: ArrayView2<T>, weights: ArrayView1<f64>) -> Array1<f64> {
+    let product = |row: ArrayView1<T>| row.iter().zip(weights).map(|(value, weight)| value.to_f64() * weight).sum();
+    features.rows().into_iter().map(product).collect()
+}

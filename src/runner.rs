@@ -1,0 +1,119 @@
+//! What a training job does: open the table, train, publish.
+
+use crate::dataset::{ColumnKind, DatasetStore};
+use crate::features::Kernel;
+use crate::jobs::{Control, Failure, Job, Runner};
+use crate::model::{FittedModel, ModelRegistry, ModelVersion};
+use crate::telemetry::{Metrics, StageLabel};
+use crate::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, train};
+use serde_json::{Value, json};
+
+/// Runs training jobs against the stores of a data directory.
+pub struct TrainRunner {
+    /// Where tables come from.
+    pub datasets: DatasetStore,
+    /// Where models go.
+    pub registry: ModelRegistry,
+    /// Threads of one job.
+    pub threads: usize,
+    /// What a spec may ask for.
+    pub limits: SpecLimits,
+    /// Stage durations.
+    pub metrics: Metrics,
+}
+
+impl Runner for TrainRunner {
+    fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
+        // A process that died after publishing and before saying so left the model behind.
+        if let Some(version) = self.registry.find_artifact(&job.id).map_err(|error| failure("storage", error))? {
+            return Ok(result(&version));
+        }
+        let spec = TrainSpec::check("/spec", Some(&job.request.payload), self.limits).map_err(|problems| {
+            let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
+            failure("invalid_spec", details.join("; "))
+        })?;
+        let dataset = self.datasets.find(&job.request.dataset).map_err(|error| failure("dataset", error))?;
+        let table = self.datasets.open_table(&dataset).map_err(|error| failure("dataset", error))?;
+
+        let observer = ControlObserver(control);
+        let trained = train(&table, &dataset.schema, &dataset.id, &spec, self.threads, &observer).map_err(|error| {
+            let code = match error {
+                TrainError::Stopped => "stopped",
+                TrainError::Rows(_) => "storage",
+                TrainError::Solve(_) => "not_solvable",
+                TrainError::Data(_) => "nothing_to_learn",
+                TrainError::Panicked => "internal",
+            };
+            failure(code, error)
+        })?;
+        for (stage, seconds) in &trained.stage_seconds {
+            self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
+        }
+        control.progress("publish", 0.0);
+        let description = describe(&trained.model, &trained.stage_seconds);
+        let version = self
+            .registry
+            .publish(&job.request.model, &job.id, &trained.model, &description.to_string())
+            .map_err(|error| failure("storage", error))?;
+        Ok(result(&version))
+    }
+}
+
+/// A job's control as training sees it.
+struct ControlObserver<'a>(&'a Control);
+
+impl Observer for ControlObserver<'_> {
+    fn progress(&self, stage: Stage, fraction: f64) {
+        self.0.progress(stage.name(), fraction);
+    }
+
+    fn should_stop(&self) -> bool {
+        self.0.should_stop()
+    }
+}
+
+fn failure(code: &str, detail: impl ToString) -> Failure {
+    Failure { code: code.to_owned(), detail: detail.to_string() }
+}
+
+/// What a finished job tells.
+fn result(version: &ModelVersion) -> Value {
+    let description: Value = serde_json::from_str(&version.description).unwrap_or_default();
+    json!({"version": version.version, "report": description["report"]})
+}
+
+/// What is told about a model: shapes, the resolved spec, how the fit went, and a row to try.
+fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
+    let Kernel::Gaussian { bandwidth } = model.kernel;
+    let mut report = json!(model.report);
+    let stages = stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
+    report["stage_seconds"] = Value::Object(stages.collect());
+    json!({
+        "target": model.target,
+        "columns": model.inputs.encoding.columns,
+        "example_row": example_row(model),
+        "kernel": {"name": "gaussian", "bandwidth": bandwidth},
+        "shapes": {
+            "inputs": model.inputs.input_dim(),
+            "features": model.map.feature_count(),
+            "frequencies": model.map.frequencies.dim(),
+        },
+        "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
+        "report": report,
+    })
+}
+
+/// A row in the middle of the training data.
+fn example_row(model: &FittedModel) -> Vec<Value> {
+    let mut fill = model.inputs.scaling.fill.iter();
+    let example = |column: &crate::dataset::InputColumn| match column.kind {
+        ColumnKind::Numeric => json!(fill.next()),
+        ColumnKind::Boolean => json!(fill.next().is_some_and(|share| *share >= 0.5)),
+        ColumnKind::Categorical => {
+            let shares = fill.by_ref().take(column.levels.len());
+            let most = shares.enumerate().max_by(|left, right| left.1.total_cmp(right.1));
+            json!(most.map(|(level, _)| &column.levels[level]))
+        }
+    };
+    model.inputs.encoding.columns.iter().map(example).collect()
+}

@@ -1,0 +1,91 @@
+//! The sufficient statistics of ridge regression, as a value that can be added to.
+
+use crate::linalg::{Real, mirror_lower};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Zip};
+
+/// ΨᵀΨ and Ψᵀy of one block, in the precision of its features.
+pub struct BlockGram<T> {
+    /// Lower triangle of ΨᵀΨ, s×s.
+    products: Array2<T>,
+    /// Ψᵀy, s; summed in f64, since its cost is negligible.
+    moments: Array1<f64>,
+    /// Σ y².
+    target_square: f64,
+    sample_count: usize,
+}
+
+impl<T: Real> BlockGram<T> {
+    /// Room for one block of `feature_count` columns.
+    pub fn new(feature_count: usize) -> Self {
+        Self {
+            products: Array2::zeros((feature_count, feature_count)),
+            moments: Array1::zeros(feature_count),
+            target_square: 0.0,
+            sample_count: 0,
+        }
+    }
+
+    /// Overwrites the block with the statistics of these rows.
+    pub fn fill(&mut self, features: ArrayView2<T>, targets: ArrayView1<f64>) {
+        T::rank_update(features.view(), &mut self.products);
+        self.moments.fill(0.0);
+        for (row, &target) in features.rows().into_iter().zip(targets) {
+            Zip::from(&mut self.moments).and(row).for_each(|sum, &value| *sum += target * value.to_f64());
+        }
+        self.target_square = targets.dot(&targets);
+        self.sample_count = targets.len();
+    }
+}
+
+/// ΨᵀΨ, Ψᵀy, yᵀy and n over all blocks so far, in f64.
+pub struct Gram {
+    /// Lower triangle of ΨᵀΨ, s×s.
+    pub(super) products: Array2<f64>,
+    /// Ψᵀy, s.
+    moments: Array1<f64>,
+    /// Σ y².
+    target_square: f64,
+    sample_count: usize,
+}
+
+impl Gram {
+    /// The statistics of no rows.
+    pub fn new(feature_count: usize) -> Self {
+        Self {
+            products: Array2::zeros((feature_count, feature_count)),
+            moments: Array1::zeros(feature_count),
+            target_square: 0.0,
+            sample_count: 0,
+        }
+    }
+
+    /// Adds a block.
+    pub fn add<T: Real>(&mut self, block: &BlockGram<T>) {
+        for (i, (mut sums, values)) in self.products.rows_mut().into_iter().zip(block.products.rows()).enumerate() {
+            let lower = ndarray::s![..=i];
+            Zip::from(sums.slice_mut(lower)).and(values.slice(lower)).for_each(|sum, &value| *sum += value.to_f64());
+        }
+        self.moments += &block.moments;
+        self.target_square += block.target_square;
+        self.sample_count += block.sample_count;
+    }
+
+    /// n.
+    pub fn sample_count(&self) -> usize {
+        self.sample_count
+    }
+
+    /// (1/n) Σ y².
+    pub fn target_mean_square(&self) -> f64 {
+        self.target_square / self.sample_count as f64
+    }
+
+    /// (G, Ψᵀy/n): the per-sample normal equations, G = ΨᵀΨ/n as a full symmetric matrix.
+    pub fn into_normal_equations(self) -> (Array2<f64>, Array1<f64>) {
+        let n = self.sample_count as f64;
+        let mut gram = self.products;
+        gram /= n;
+        mirror_lower(&mut gram);
+        (gram, self.moments / n)
+    }
+}

@@ -1,0 +1,34 @@
+//! (blocks of ψ, y, λ) ↦ w, with evidence: iterations, residuals, condition.
+
+/// Work on row blocks in parallel, committed in order.
+mod blocks;
+
+/// Sufficient statistics of a least-squares problem.
+mod gram;
+
+/// Ridge regression from the sufficient statistics.
+mod ridge;
+
+/// Exact kernel ridge regression, the yardstick.
+mod exact_krr;
+
+pub use blocks::{Interrupted, in_order};
+pub use exact_krr::ExactKrr;
+pub use gram::{BlockGram, Gram};
+pub use ridge::{Method, RidgeSolution, solve_ridge};
+
+use crate::linalg::FactorError;
+
+/// Why a system could not be solved.
+#[derive(Debug, thiserror::Error)]
+pub enum SolveError {
+    /// LAPACK refused.
+    #[error(transparent)]
+    Factor(#[from] FactorError),
+    /// The solution holds NaN or infinity.
+    #[error("the solution is not finite; the ridge {ridge:e} is too small for this data")]
+    NotFinite {
+        /// λ.
+        ridge: f64,
+    },
+}

@@ -1,0 +1,131 @@
+//! What a guarantee says and how far it can be trusted.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One statement about a model, with everything needed to judge it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Guarantee {
+    /// Stable id, `paper.theorem`.
+    pub id: &'static str,
+    /// One sentence for a reader who is not a specialist.
+    pub statement: String,
+    /// The quantity the value is about.
+    pub bounds: &'static str,
+    /// Whether it can be relied on here.
+    pub status: Status,
+    /// What kind of number the value is.
+    pub form: Form,
+    /// The number. With `not_applicable` it is what the formula gives, not a guarantee.
+    pub value: Option<f64>,
+    /// The probability with which it holds.
+    pub probability: f64,
+    /// What it rests on.
+    pub assumptions: Vec<Assumption>,
+    /// The numbers that went in.
+    pub inputs: BTreeMap<&'static str, f64>,
+    /// Which of the inputs were estimated from data rather than known.
+    pub estimated: Vec<&'static str>,
+    /// Paper, theorem, equation.
+    pub paper: &'static str,
+}
+
+/// Whether a guarantee can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Every assumption was checked.
+    Holds,
+    /// Some assumptions cannot be checked and were assumed.
+    Conditional,
+    /// True but no better than a trivial bound.
+    Vacuous,
+    /// An assumption is violated.
+    NotApplicable,
+}
+
+impl Status {
+    /// The status that follows from the assumptions and from whether the value says anything.
+    pub fn of(assumptions: &[Assumption], informative: bool) -> Self {
+        let any = |state| assumptions.iter().any(|assumption| assumption.state == state);
+        if any(AssumptionState::Violated) {
+            Self::NotApplicable
+        } else if !informative {
+            Self::Vacuous
+        } else if any(AssumptionState::Assumed) {
+            Self::Conditional
+        } else {
+            Self::Holds
+        }
+    }
+}
+
+/// What kind of number a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// A proved upper bound.
+    Bound,
+}
+
+/// One assumption and whether it holds for this model.
+#[derive(Debug, Clone, Serialize)]
+pub struct Assumption {
+    /// The assumption in words or as a formula.
+    pub text: String,
+    /// Whether it holds.
+    pub state: AssumptionState,
+    /// The number this model has, where the assumption is an inequality.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub have: Option<f64>,
+    /// The number it needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub need: Option<f64>,
+}
+
+impl Assumption {
+    /// An assumption that was verified, by construction or by looking.
+    pub fn checked(text: impl Into<String>) -> Self {
+        Self { text: text.into(), state: AssumptionState::Checked, have: None, need: None }
+    }
+
+    /// An assumption nobody can verify from the data.
+    pub fn assumed(text: impl Into<String>) -> Self {
+        Self { state: AssumptionState::Assumed, ..Self::checked(text) }
+    }
+
+    /// `have ≥ need`, checked.
+    pub fn at_least(text: impl Into<String>, have: f64, need: f64) -> Self {
+        let state = if have >= need { AssumptionState::Checked } else { AssumptionState::Violated };
+        Self { text: text.into(), state, have: Some(have), need: Some(need) }
+    }
+}
+
+/// Whether an assumption holds for this model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AssumptionState {
+    /// Verified.
+    Checked,
+    /// Cannot be verified; taken on trust.
+    Assumed,
+    /// Known to fail.
+    Violated,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_follows_from_the_weakest_assumption() {
+        let checked = Assumption::checked("bounded");
+        let assumed = Assumption::assumed("independent rows");
+        let met = Assumption::at_least("ridge", 0.5, 0.5);
+        let violated = Assumption::at_least("ridge", 0.1, 0.5);
+        assert_eq!(Status::of(&[checked.clone(), met], true), Status::Holds);
+        assert_eq!(Status::of(&[checked.clone(), assumed.clone()], true), Status::Conditional);
+        assert_eq!(Status::of(std::slice::from_ref(&assumed), false), Status::Vacuous);
+        assert_eq!(Status::of(&[assumed, violated], false), Status::NotApplicable);
+    }
+}

@@ -1,0 +1,238 @@
+//! S. Wang, *Simple and almost assumption-free out-of-sample bound for random feature mapping*,
+//! 2019 (the version whose Theorem 1 carries equation (2)).
+//!
+//! **Statement.** Let f be exact kernel ridge regression and f_s its random-feature version, at the
+//! same λ. If λ ≥ b·√(8 log(s/δ)/(3n)), then for every training set
+//! E over features and a new x of (f_s(x) − f(x))² on an event of probability ≥ 1 − δ (over rows
+//! and features together) is at most (4b/m)·Q with Q = αᵀKα (Theorem 1).
+//!
+//! **Assumptions.** ψ unbiased and |ψ|² ≤ b (true by construction of the map); rows drawn
+//! independently from one distribution (cannot be checked); draws independent of the rows.
+//!
+//! **Notation.** The paper's λ is ours. Its s stands for two things where the pair map is used:
+//! inside every logarithm it is the number of columns, in 4b/s the number of independent draws m.
+//!
+//! **Departures.** The paper's condition is λ ≥ (2b/√n)·√log(s/δ); its proof uses Lemma 3 with
+//! ε = λ, which needs only the smaller threshold above. We check that one and show both.
+
+use super::{Assumption, Form, Guarantee, Status};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the bounds need to know of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// n.
+    pub sample_count: usize,
+    /// s.
+    pub feature_count: usize,
+    /// m.
+    pub draw_count: usize,
+    /// b.
+    pub feature_bound: f64,
+    /// λ.
+    pub ridge: f64,
+    /// (1/n)Σy², centred.
+    pub target_mean_square: f64,
+    /// Q of the exact solution, where it was computed.
+    pub quadratic_form: Option<f64>,
+    /// Whether the kernel was fixed before any row was seen.
+    pub kernel_fixed_in_advance: bool,
+}
+
+/// Smallest λ of Theorem 1 as printed: (2b/√n)·√log(s/δ). [W, Thm 1]
+pub fn threshold_printed(
+    feature_bound: f64,
+    sample_count: usize,
+    feature_count: usize,
+    failure_probability: f64,
+) -> f64 {
+    let (b, n, s) = (feature_bound, sample_count as f64, feature_count as f64);
+    2.0 * b / n.sqrt() * (s / failure_probability).ln().sqrt()
+}
+
+/// Smallest λ that the proof of Theorem 1 needs: b·√(8 log(s/δ)/(3n)). [W, Lemma 3 with ε = λ]
+pub fn threshold_proof(feature_bound: f64, sample_count: usize, feature_count: usize, failure_probability: f64) -> f64 {
+    let (b, n, s) = (feature_bound, sample_count as f64, feature_count as f64);
+    b * (8.0 * (s / failure_probability).ln() / (3.0 * n)).sqrt()
+}
+
+/// (4b/m)·Q. [W, Thm 1, eq. (2)]
+pub fn theorem1_bound(feature_bound: f64, draw_count: usize, quadratic_form: f64) -> f64 {
+    4.0 * feature_bound / draw_count as f64 * quadratic_form
+}
+
+/// Q ≤ ‖y‖²/(4nλ) for any data. [W, Remark 1]
+pub fn worst_quadratic_form(target_mean_square: f64, ridge: f64) -> f64 {
+    target_mean_square / (4.0 * ridge)
+}
+
+/// (b/(mλ))·mean(y²): Theorem 1 at the worst Q. [W, Remark 1]
+pub fn remark1_bound(feature_bound: f64, draw_count: usize, target_mean_square: f64, ridge: f64) -> f64 {
+    theorem1_bound(feature_bound, draw_count, worst_quadratic_form(target_mean_square, ridge))
+}
+
+/// `wang.theorem1`: with the exact Q where it is known, and with its worst case elsewhere.
+pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let worst = worst_quadratic_form(evidence.target_mean_square, evidence.ridge);
+    let q = evidence.quadratic_form.unwrap_or(worst);
+    let mut assumptions = common_assumptions(evidence, failure_probability);
+    assumptions.push(match evidence.quadratic_form {
+        Some(_) => Assumption::checked("Q = alpha' K alpha, from a dense solve of the exact kernel system"),
+        None => {
+            Assumption::checked("Q <= mean(y^2)/(4 lambda), its worst case: too many rows for the dense exact solve")
+        }
+    });
+    let bound = theorem1_bound(evidence.feature_bound, evidence.draw_count, q);
+    let source = ("wang.theorem1", "Wang 2019, Theorem 1, eq. (2)");
+    let mut guarantee = guarantee(source, evidence, failure_probability, bound, assumptions);
+    guarantee.inputs.insert("q", q);
+    guarantee
+}
+
+/// `wang.remark1`: the closed form that needs nothing but mean(y²).
+pub fn remark1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let assumptions = common_assumptions(evidence, failure_probability);
+    let bound = remark1_bound(evidence.feature_bound, evidence.draw_count, evidence.target_mean_square, evidence.ridge);
+    guarantee(("wang.remark1", "Wang 2019, Remark 1"), evidence, failure_probability, bound, assumptions)
+}
+
+fn common_assumptions(evidence: &Evidence, failure_probability: f64) -> Vec<Assumption> {
+    let (n, s, b) = (evidence.sample_count, evidence.feature_count, evidence.feature_bound);
+    vec![
+        Assumption::at_least(
+            "lambda >= b sqrt(8 log(s/delta) / (3n)), which the proof needs",
+            evidence.ridge,
+            threshold_proof(b, n, s, failure_probability),
+        ),
+        Assumption::checked(format!("the features are unbiased for the kernel and |psi|^2 <= {b}, by construction")),
+        Assumption::checked("the draws are independent of each other and of the rows, by construction"),
+        Assumption::assumed("the rows, and the new inputs, are independent draws from one distribution"),
+        if evidence.kernel_fixed_in_advance {
+            Assumption::checked("the kernel was fixed before the rows were seen")
+        } else {
+            Assumption::assumed(
+                "the kernel counts as fixed, although its scaling or bandwidth was set from the training rows",
+            )
+        },
+    ]
+}
+
+/// The common frame of both statements.
+fn guarantee(
+    (id, paper): (&'static str, &'static str),
+    evidence: &Evidence,
+    failure_probability: f64,
+    bound: f64,
+    assumptions: Vec<Assumption>,
+) -> Guarantee {
+    let variance = evidence.target_mean_square;
+    let (n, s, b) = (evidence.sample_count, evidence.feature_count, evidence.feature_bound);
+    let status = Status::of(&assumptions, bound < variance);
+    Guarantee {
+        id,
+        statement: statement(status, bound, variance, failure_probability, &assumptions[0]),
+        bounds: "E (f_s(x) - f(x))^2 over a new input x and over the features",
+        status,
+        form: Form::Bound,
+        value: Some(bound),
+        probability: 1.0 - failure_probability,
+        assumptions,
+        inputs: BTreeMap::from([
+            ("b", b),
+            ("s", s as f64),
+            ("draws", evidence.draw_count as f64),
+            ("n", n as f64),
+            ("lambda", evidence.ridge),
+            ("delta", failure_probability),
+            ("mean_square_target", variance),
+            ("threshold_printed", threshold_printed(b, n, s, failure_probability)),
+            ("threshold_proof", threshold_proof(b, n, s, failure_probability)),
+        ]),
+        estimated: Vec::new(),
+        paper,
+    }
+}
+
+fn statement(status: Status, bound: f64, variance: f64, failure_probability: f64, condition: &Assumption) -> String {
+    let percent = 100.0 * (1.0 - failure_probability);
+    let claim = format!(
+        "with probability {percent} % over the training rows and the features, the average squared difference \
+         between this model and the exact kernel method is at most {bound:.4}"
+    );
+    let (have, need) = (condition.have.unwrap_or_default(), condition.need.unwrap_or_default());
+    match status {
+        Status::Holds => format!("Proved: {claim}; the target's variance is {variance:.4}."),
+        Status::Conditional => {
+            format!(
+                "If the assumptions marked 'assumed' are true, then {claim}; the target's variance is {variance:.4}."
+            )
+        }
+        Status::Vacuous => format!(
+            "True but empty: {claim}, which is no better than the target's variance {variance:.4}. \
+             More features or a larger lambda would make it informative."
+        ),
+        Status::NotApplicable => format!(
+            "Not a guarantee for this model: the proof needs lambda >= {need:.6} and this model has {have:.6}. \
+             Trained with lambda at least {need:.6} it would apply; the value shown is what the formula gives here."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence() -> Evidence {
+        Evidence {
+            sample_count: 300,
+            feature_count: 200,
+            draw_count: 200,
+            feature_bound: 2.0,
+            ridge: 0.7,
+            target_mean_square: 0.31,
+            quadratic_form: Some(0.037),
+            kernel_fixed_in_advance: false,
+        }
+    }
+
+    /// 4·2/200·0.37 and 2/(200·0.29)·0.31, worked out by hand.
+    #[test]
+    fn values_by_hand() {
+        assert!((theorem1_bound(2.0, 200, 0.37) - 0.0148).abs() < 1e-15);
+        assert!((remark1_bound(2.0, 200, 0.31, 0.29) - 0.010_689_655_172_413_793).abs() < 1e-15);
+        // 2·2/√300·√log(4000) and 2·√(8·log(4000)/900), log 4000 = 8.294049640102028
+        assert!((threshold_printed(2.0, 300, 200, 0.05) - 0.665_093_5).abs() < 1e-7);
+        assert!((threshold_proof(2.0, 300, 200, 0.05) - 0.543_046_5).abs() < 1e-7);
+    }
+
+    #[test]
+    fn bounds_fall_with_features_and_thresholds_grow_with_confidence() {
+        assert!(theorem1_bound(2.0, 400, 0.37) < theorem1_bound(2.0, 200, 0.37));
+        assert!(remark1_bound(1.0, 100, 0.3, 0.2) < remark1_bound(1.0, 100, 0.3, 0.1));
+        assert!(threshold_proof(1.0, 100, 50, 0.01) > threshold_proof(1.0, 100, 50, 0.05));
+        assert!(threshold_proof(1.0, 200, 50, 0.05) < threshold_proof(1.0, 100, 50, 0.05));
+        assert!(threshold_proof(1.0, 100, 50, 0.05) < threshold_printed(1.0, 100, 50, 0.05));
+    }
+
+    #[test]
+    fn a_small_ridge_is_said_to_be_too_small() {
+        let evidence = Evidence { ridge: 0.29, ..evidence() };
+        let guarantee = theorem1(&evidence, 0.05);
+        assert_eq!(guarantee.status, Status::NotApplicable);
+        assert!(guarantee.statement.starts_with("Not a guarantee"));
+    }
+
+    #[test]
+    fn a_bound_above_the_variance_is_vacuous() {
+        let evidence = Evidence { quadratic_form: Some(20.0), ..evidence() };
+        assert_eq!(theorem1(&evidence, 0.05).status, Status::Vacuous);
+    }
+
+    #[test]
+    fn without_an_exact_solve_theorem1_falls_back_to_the_worst_case() {
+        let evidence = Evidence { quadratic_form: None, ..evidence() };
+        assert_eq!(theorem1(&evidence, 0.05).value, remark1(&evidence, 0.05).value);
+        assert_eq!(remark1(&evidence, 0.05).status, Status::Conditional);
+    }
+}

@@ -1,0 +1,217 @@
+//! The whole recipe on tables in memory.
+
+use bochner::dataset::{Column, ColumnKind, Rows, Schema, Task};
+use bochner::features::Precision;
+use bochner::model::{Predictor, decode, encode};
+use bochner::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, Trained, train};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A table in memory; the last column is the target.
+struct Memory {
+    cells: Vec<f64>,
+    columns: usize,
+}
+
+impl Rows for Memory {
+    fn row_count(&self) -> usize {
+        self.cells.len() / self.columns
+    }
+
+    fn column_count(&self) -> usize {
+        self.columns
+    }
+
+    fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
+        let start = first * self.columns;
+        cells.copy_from_slice(&self.cells[start..start + cells.len()]);
+        Ok(())
+    }
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn progress(&self, _: Stage, _: f64) {}
+
+    fn should_stop(&self) -> bool {
+        false
+    }
+}
+
+/// y = sin(3a) + b², with a and b on irregular grids.
+fn waves(rows: usize) -> Memory {
+    let cells = (0..rows).flat_map(|i| {
+        let a = (i as f64 * 0.618_034).fract() * 2.0 - 1.0;
+        let b = (i as f64 * 0.414_214).fract() * 2.0 - 1.0;
+        [a, b, (3.0 * a).sin() + b * b]
+    });
+    Memory { cells: cells.collect(), columns: 3 }
+}
+
+fn schema(table: &Memory) -> Schema {
+    let column = |name: String| Column {
+        name,
+        kind: ColumnKind::Numeric,
+        levels: vec![],
+        missing: 0,
+        distinct: 1000,
+        distinct_is_lower_bound: true,
+        min: None,
+        max: None,
+        mean: None,
+        std: None,
+    };
+    Schema {
+        columns: (0..table.columns).map(|index| column(format!("c{index}"))).collect(),
+        target: table.columns - 1,
+        task: Task::Regression,
+        row_count: table.row_count() as u64,
+    }
+}
+
+fn spec(raw: &Value) -> TrainSpec {
+    TrainSpec::check("", Some(raw), SpecLimits { feature_count: 4096 }).unwrap()
+}
+
+fn fit(table: &Memory, raw: &Value, threads: usize) -> Result<Trained, TrainError> {
+    train(table, &schema(table), "ds-test", &spec(raw), threads, &Silent)
+}
+
+#[test]
+fn a_smooth_function_is_learned() {
+    let model = fit(&waves(3_000), &json!({"lambda": 1e-8, "features": {"count": 200}}), 2).unwrap().model;
+    assert!(model.report.validation_r2.unwrap() > 0.999, "{:?}", model.report);
+    assert_eq!((model.report.training_rows, model.report.validation_rows), (2_400, 600));
+    let (a, b) = (0.3, -0.4);
+    let prediction = Predictor::new(model).predict(&[&[a, b]])[0];
+    assert!((prediction - ((3.0 * a).sin() + b * b)).abs() < 0.02, "{prediction}");
+}
+
+/// The artifact, every byte of it, depends on data, spec and seed alone.
+#[test]
+fn the_same_seed_gives_the_same_artifact_for_any_thread_count() {
+    let table = waves(5_000);
+    let artifact = |threads, seed| {
+        let raw = json!({"features": {"count": 64, "seed": seed}, "guarantees": {"exact_rows": 0}});
+        encode(&fit(&table, &raw, threads).unwrap().model).unwrap()
+    };
+    let reference = artifact(1, 7);
+    assert_eq!(reference, artifact(2, 7));
+    assert_eq!(reference, artifact(5, 7));
+    assert_ne!(reference, artifact(1, 8));
+}
+
+#[test]
+fn an_artifact_reads_back_to_the_same_predictions() {
+    let model = fit(&waves(500), &json!({"features": {"count": 32}}), 1).unwrap().model;
+    let again = decode(&encode(&model).unwrap()).unwrap();
+    assert_eq!(model, again);
+    let row: &[f64] = &[0.1, 0.2];
+    assert_eq!(Predictor::new(model).predict(&[row]), Predictor::new(again).predict(&[row]));
+}
+
+#[test]
+fn a_damaged_artifact_is_refused() {
+    let bytes = encode(&fit(&waves(100), &json!({"features": {"count": 8}}), 1).unwrap().model).unwrap();
+    for position in (0..bytes.len()).step_by(37) {
+        let mut flipped = bytes.clone();
+        flipped[position] ^= 1;
+        assert!(decode(&flipped).is_err(), "byte {position}");
+    }
+    for length in [0, 7, 51, 52, bytes.len() - 1] {
+        assert!(decode(&bytes[..length]).is_err(), "{length} bytes");
+    }
+}
+
+/// A tiny λ is solved in f64, and both precisions agree where both are sound.
+#[test]
+fn the_precision_follows_the_ridge() {
+    let table = waves(2_000);
+    let fit = |lambda: f64| fit(&table, &json!({"lambda": lambda, "features": {"count": 64}}), 2).unwrap().model;
+    assert_eq!(fit(1e-6).precision, Precision::Mixed);
+    assert_eq!(fit(9e-7).precision, Precision::Double);
+    let double = fit(1e-10);
+    assert_eq!(double.precision, Precision::Double);
+    assert!(double.weights.iter().all(|weight| weight.is_finite()));
+    assert!(double.report.relative_residual < 1e-8);
+}
+
+/// Far from the threshold the mixed-precision model predicts as an f64 twin with the same features.
+#[test]
+fn mixed_precision_predicts_as_a_double_twin() {
+    let table = waves(3_000);
+    let model =
+        fit(&table, &json!({"lambda": 1e-4, "features": {"count": 128}, "validation_fraction": 0.0}), 2).unwrap().model;
+    let mut psi = ndarray::Array2::<f64>::zeros((0, 128));
+    let mut targets = Vec::new();
+    let projector = model.map.projector::<f64>();
+    for row in table.cells.chunks(3) {
+        let inputs = model.inputs.prepare::<f64>([&row[..2]].into_iter());
+        psi.append(ndarray::Axis(0), projector.transform(inputs.view()).view()).unwrap();
+        targets.push(row[2] - model.intercept);
+    }
+    let targets = ndarray::Array1::from_vec(targets);
+    let n = targets.len() as f64;
+    let mut system = psi.t().dot(&psi) / n;
+    system.diag_mut().mapv_inplace(|value| value + 1e-4);
+    let weights = bochner::linalg::Cholesky::factor(system).unwrap().solve(&(psi.t().dot(&targets) / n)).unwrap();
+    let twin = psi.dot(&weights) + model.intercept;
+    let rows: Vec<&[f64]> = table.cells.chunks(3).map(|row| &row[..2]).collect();
+    // An f32 feature is off by a few units in the last place of its amplitude 1/√m.
+    let tolerance = 4.0 * f64::from(f32::EPSILON) * weights.mapv(f64::abs).sum() / 8.0;
+    let predictions = Predictor::new(model).predict(&rows);
+    let largest = predictions.iter().zip(&twin).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(largest < tolerance, "{largest:e} < {tolerance:e}");
+}
+
+#[test]
+fn the_exact_solution_comes_with_small_tables_and_its_error_is_below_the_bound() {
+    let raw = json!({"lambda": "certified", "features": {"count": 100}});
+    let model = fit(&waves(1_000), &raw, 2).unwrap().model;
+    let error = model.measured.exact_krr_error.unwrap();
+    let bound = bochner::theory::wang::theorem1(&model.evidence, 0.05).value.unwrap();
+    assert!(error > 0.0 && error < bound, "{error} < {bound}");
+    assert!(model.measured.exact_krr_relative_residual.unwrap() < 1e-10);
+
+    let skipped = fit(&waves(1_000), &json!({"guarantees": {"exact_rows": 100}}), 1).unwrap().model;
+    assert_eq!((skipped.measured.exact_krr_error, skipped.evidence.quadratic_form), (None, None));
+}
+
+#[test]
+fn training_stops_between_blocks() {
+    struct StopAfter(AtomicUsize);
+    impl Observer for StopAfter {
+        fn progress(&self, stage: Stage, _: f64) {
+            if stage == Stage::Accumulate {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+
+        fn should_stop(&self) -> bool {
+            self.0.load(Ordering::Relaxed) >= 2
+        }
+    }
+    let table = waves(10_000);
+    let observer = StopAfter(AtomicUsize::new(0));
+    let outcome = train(&table, &schema(&table), "ds-test", &spec(&json!({})), 2, &observer);
+    assert!(matches!(outcome, Err(TrainError::Stopped)));
+    assert!(observer.0.load(Ordering::Relaxed) <= 3);
+}
+
+#[test]
+fn degenerate_tables_are_refused_or_solved_never_nan() {
+    let constant_inputs = Memory { cells: (0..50).flat_map(|i| [1.0, 2.0, f64::from(i)]).collect(), columns: 3 };
+    assert!(matches!(fit(&constant_inputs, &json!({}), 1), Err(TrainError::Data(_))));
+
+    let one_constant = Memory { cells: (0..50).flat_map(|i| [1e12, f64::from(i), f64::from(i)]).collect(), columns: 3 };
+    let model = fit(&one_constant, &json!({"features": {"count": 16}}), 1).unwrap().model;
+    assert_eq!(model.report.constant_inputs, 1);
+    assert!(model.weights.iter().all(|weight| weight.is_finite()));
+
+    let two_rows = Memory { cells: vec![0.0, 0.0, 1.0, 1.0, 1.0, 2.0], columns: 3 };
+    assert!(matches!(fit(&two_rows, &json!({}), 1), Err(TrainError::Data(_))));
+    let model = fit(&two_rows, &json!({"validation_fraction": 0.0, "features": {"count": 4}}), 1).unwrap().model;
+    assert_eq!(model.report.validation_mse, None);
+    assert!(model.report.training_mse.is_finite());
+}
