@@ -208,13 +208,13 @@ fn row_cells(row: &Value, pointer: &str, order: &Order) -> Result<Vec<Cell>, Api
 
 fn record_cells(record: &Value, pointer: &str, columns: &[InputColumn]) -> Result<Vec<Cell>, ApiError> {
     let record: &Map<String, Value> = record.as_object().ok_or_else(|| invalid(pointer, "must be an object"))?;
-    let read = |column: &InputColumn| match record.get(&column.name) {
-        Some(value) => cell(value, || format!("{pointer}/{}", column.name)),
-        None => {
+    let read = |column: &InputColumn| {
+        let value = record.get(&column.name).ok_or_else(|| {
             let nearest = suggest::nearest(&column.name, record.keys().map(String::as_str));
             let detail = format!("column '{}' is not there{nearest}; send null for a missing cell", column.name);
-            Err(invalid(pointer, detail))
-        }
+            invalid(pointer, detail)
+        })?;
+        cell(value, || format!("{pointer}/{}", column.name))
     };
     columns.iter().map(read).collect()
 }

@@ -135,7 +135,9 @@ mod tests {
 
     fn moments(values: &[f64]) -> [ColumnMoments; 1] {
         let mut moments = ColumnMoments::EMPTY;
-        values.iter().for_each(|&value| moments.observe(value));
+        for &value in values {
+            moments.observe(value);
+        }
         [moments]
     }
 

@@ -105,12 +105,13 @@ impl<'a> Codes<'a> {
 
     fn code(&self, cell: &str) -> f64 {
         match (read(cell), &self.levels) {
-            (Reading::Missing, _) => f64::NAN,
-            (_, Some(levels)) => levels.get(cell).copied().unwrap_or(f64::NAN),
             (Reading::Number(number), None) => number,
             (Reading::Boolean(value), None) => f64::from(u8::from(value)),
-            // The first pass refused columns with such cells.
-            (Reading::NotFinite | Reading::Text, None) => f64::NAN,
+            (Reading::Number(_) | Reading::Boolean(_) | Reading::NotFinite | Reading::Text, Some(levels)) => {
+                levels.get(cell).copied().unwrap_or(f64::NAN)
+            }
+            // Of these only missing cells are left: the first pass refused columns with the others.
+            (Reading::Missing, _) | (Reading::NotFinite | Reading::Text, None) => f64::NAN,
         }
     }
 }

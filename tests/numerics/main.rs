@@ -1,4 +1,5 @@
 //! Numbers against independent references: golden files, dense twins, brute force.
+#![allow(clippy::unwrap_used)] // a test may panic
 
 mod exact;
 mod golden;

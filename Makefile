@@ -1,0 +1,40 @@
+# Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
+.DEFAULT_GOAL := help
+.PHONY: help run test build deps check unit smoke bench clean
+
+# Where rustup puts cargo, for shells that have not heard of it yet.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+BINARY  := target/release/bochner
+TESTED  := target/debug/bochner
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in ./data
+	@exec $(BINARY) serve --welcome
+
+test: deps check unit smoke ## Run every test: formatting, lints, unit, numerics, HTTP, crashes, curl
+
+build: deps ## Build the release binary, target/release/bochner
+	cargo build --release --locked
+
+deps: ## Install the system packages and the Rust toolchain that are missing
+	@sh scripts/install-deps.sh
+
+check: deps
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- --deny warnings
+
+unit: deps
+	cargo test --locked
+
+smoke: deps
+	cargo build --locked
+	tests/smoke.sh $(TESTED)
+
+bench: deps ## Print the measured tables behind our numerical choices
+	cargo bench --locked
+
+clean: ## Remove what was built (not ./data)
+	cargo clean

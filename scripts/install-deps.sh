@@ -1,0 +1,43 @@
+#!/bin/sh
+# Installs what building needs and says what to do where it cannot.
+set -eu
+
+missing=""
+command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+command -v pkg-config >/dev/null 2>&1 || missing="$missing pkg-config"
+command -v curl >/dev/null 2>&1 || missing="$missing curl ca-certificates"
+if ! command -v pkg-config >/dev/null 2>&1 || ! pkg-config --exists openblas; then
+    missing="$missing libopenblas-dev"
+fi
+
+if [ -n "$missing" ]; then
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "Please install, by this system's own means:" >&2
+        echo "  a C compiler, pkg-config, curl, and OpenBLAS with its headers and openblas.pc" >&2
+        echo "  Fedora: dnf install gcc pkgconf curl openblas-devel" >&2
+        echo "  macOS:  brew install openblas pkg-config; export PKG_CONFIG_PATH=\$(brew --prefix openblas)/lib/pkgconfig" >&2
+        exit 1
+    fi
+    as_root=""
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null 2>&1; then
+            echo "Please run as root: apt-get install$missing" >&2
+            exit 1
+        fi
+        as_root="sudo"
+    fi
+    echo "Installing$missing"
+    $as_root apt-get update -qq
+    # The list is words, not one word.
+    # shellcheck disable=SC2086
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+# Debian 12's own cargo is too old for this project; rustup brings a current one.
+if ! command -v cargo >/dev/null 2>&1 && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
+    echo "Installing Rust with rustup"
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile default || {
+        echo "Rust could not be installed; see https://rustup.rs, then run make again." >&2
+        exit 1
+    }
+fi

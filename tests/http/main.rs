@@ -1,0 +1,13 @@
+//! The service as its users see it: without a socket where that is enough, as a real process where
+//! it is not.
+#![allow(clippy::unwrap_used)] // a test may panic
+
+mod bad_requests;
+mod bad_tables;
+mod contract;
+mod crashes;
+mod datasets;
+mod harness;
+mod jobs;
+mod models;
+mod process;

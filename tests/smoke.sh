@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The whole path with curl alone, against a freshly started server on an empty data directory.
+# Usage: tests/smoke.sh path/to/bochner
+set -euo pipefail
+
+binary=$(realpath "$1")
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+server=""
+trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+passed=0
+fail() {
+    echo "smoke: $1" >&2
+    [ ! -f "$work/log" ] || tail -n 20 "$work/log" >&2
+    exit 1
+}
+# expect WHAT TEXT PATTERN: TEXT must match the extended regular expression PATTERN.
+expect() {
+    grep -qE -- "$3" <<<"$2" || fail "$1: expected /$3/ in: $2"
+    passed=$((passed + 1))
+}
+start() {
+    : >"$work/log"
+    "$binary" serve --listen 127.0.0.1:0 --data-dir "$work/data" --log-format json 2>"$work/log" &
+    server=$!
+    for _ in $(seq 200); do
+        address=$(sed -n 's/.*"message":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
+        [ -z "$address" ] || break
+        kill -0 "$server" 2>/dev/null || fail "the server did not start"
+        sleep 0.05
+    done
+    [ -n "$address" ] || fail "the server did not listen"
+    base="http://$address"
+}
+get() { curl -sS "$base$1"; }
+status() { curl -sS -o /dev/null -w '%{http_code}' "$@"; }
+json() { curl -sS -H 'content-type: application/json' "${@:2}" "$base$1"; }
+
+start
+expect "health" "$(get /livez)" '"live":true'
+expect "readiness" "$(get /readyz)" '"ready":true'
+expect "health check" "$("$binary" healthcheck --listen "$address" && echo healthy)" healthy
+expect "version" "$(get /version)" '"name":"bochner"'
+expect "limits" "$(get /api/v1/info)" '"upload_bytes":[0-9]+'
+expect "contract" "$(get /openapi.yaml | head -n 1)" '^openapi: 3'
+
+upload() { curl -sS -H 'content-type: text/csv' "$@" "$base/api/v1/datasets?name=houses&target=price"; }
+dataset=$(upload --data-binary @examples/houses.csv)
+expect "upload" "$dataset" '"rows":800,"labelled_rows":800,"target":"price"'
+expect "levels" "$dataset" '"levels":\["harbour","hill","old town","station"\]'
+gzip -c examples/houses.csv >"$work/houses.csv.gz"
+expect "the same bytes, compressed" "$(upload -H 'content-encoding: gzip' --data-binary @"$work/houses.csv.gz")" \
+    "$(grep -oE '"id":"[^"]+"' <<<"$dataset")"
+expect "preview" "$(get '/api/v1/datasets/houses/preview?rows=1')" '"rows":\[\[94.9,4.0,8.0,"harbour",true,353.7\]\]'
+
+spec='{"lambda":1e-5,"features":{"count":1024}}'
+train() { json /api/v1/jobs -H 'prefer: wait=60' -d "{\"model\":\"$1\",\"dataset\":\"houses\",\"spec\":$2}"; }
+job=$(train houses "$spec")
+expect "training" "$job" '"status":"succeeded"'
+expect "validation R2 of at least 0.95" "$job" '"validation_r2":0\.9[5-9]'
+expect "events" "$(get "/api/v1/jobs/$(sed -E 's/.*"id":"(job-[^"]+)".*/\1/' <<<"$job")/events")" '^event: state'
+train houses "$spec" >/dev/null
+checksums=$(get /api/v1/models/houses | grep -oE '"versions":\[.*\],"latest"' | grep -oE '"artifact_sha256":"[^"]+"')
+expect "two versions, the same bit for bit" "$(sort <<<"$checksums" | uniq -c)" '^ +2 "artifact_sha256'
+
+predict() { json /api/v1/models/houses/predict -d "$1"; }
+rows=$(predict '{"rows":[[94.9,4,8,"harbour",true]]}')
+expect "prediction near 353.7" "$rows" '"version":2,"predictions":\[3[345][0-9]\.[0-9]+\]'
+records=$(predict '{"records":[{"area":94.9,"rooms":4,"age":8,"district":"harbour","garden":true}]}')
+[ "$rows" = "$records" ] || fail "records and rows differ: $rows $records"
+
+expect "no bound where its condition fails" "$(get /api/v1/models/houses/guarantees)" \
+    '"id":"wang.theorem1".*"status":"not_applicable"'
+expect "certified training" "$(train certified '{"lambda":"certified"}')" '"status":"succeeded"'
+guarantees=$(get '/api/v1/models/certified/guarantees?delta=0.05')
+expect "a bound that holds" "$guarantees" '"id":"wang.theorem1".*"status":"conditional".*"probability":0.95'
+expect "the closed form" "$guarantees" '"id":"wang.remark1".*"value":[0-9.]+'
+expect "a measured error next to it" "$guarantees" '"exact_krr_error":[0-9.]+'
+
+csv=(-H 'content-type: text/csv')
+expect "a ragged line" "$(curl -sS "${csv[@]}" --data-binary $'a,b\n1,2\n3\n' "$base/api/v1/datasets")" 'line 3'
+expect "an unknown field" "$(train m '{"lamda":1}')" "did you mean 'lambda'"
+expect "a path in a name" "$(status --path-as-is "$base/api/v1/models/..%2F..%2Fetc")" 422
+expect "a wrong path" "$(status "$base/nowhere")" 404
+expect "a wrong method" "$(status -X PUT "$base/api/v1/jobs")" 405
+expect "metrics" "$(get /metrics)" 'bochner_predicted_rows_total\{model="houses"\} 2'
+
+kill -9 "$server"
+wait "$server" 2>/dev/null || true
+start
+[ "$(predict '{"rows":[[94.9,4,8,"harbour",true]]}')" = "$rows" ] || fail "the prediction changed over a kill -9"
+expect "data sets survive" "$(get /api/v1/datasets)" '"name":"houses"'
+expect "deleting" "$(status -X DELETE "$base/api/v1/models/houses")" 204
+kill -TERM "$server"
+wait "$server" || fail "SIGTERM did not end in exit code 0"
+server=""
+
+echo "smoke: $passed passed, 0 failed"
