@@ -43,6 +43,10 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_CONCURRENT_UPLOADS", default_value_t = 8, value_parser = at_least_one)]
     pub max_concurrent_uploads: usize,
 
+    /// Seconds an upload may pause. Protects upload slots from senders that have gone away.
+    #[arg(long, env = "BOCHNER_UPLOAD_IDLE_SECONDS", default_value_t = 60)]
+    pub upload_idle_seconds: u64,
+
     /// Columns of a data set. Protects memory: statistics are kept for each.
     #[arg(long, env = "BOCHNER_MAX_COLUMNS", default_value_t = 4096, value_parser = at_least_one)]
     pub max_columns: usize,
@@ -65,7 +69,7 @@ pub struct Config {
     pub max_concurrent_predictions: usize,
 
     /// Features of a model. Protects memory and time: they grow with its square and cube.
-    #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_one)]
+    #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_two)]
     pub max_features: usize,
 
     /// Memory for models kept ready to predict; beyond it the least recently used is dropped and read again when asked
@@ -129,8 +133,16 @@ impl fmt::Display for Bytes {
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
+    at_least(1, text)
+}
+
+fn at_least_two(text: &str) -> Result<usize, String> {
+    at_least(2, text)
+}
+
+fn at_least(least: usize, text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("must be at least 1".into()),
+        Ok(number) if number < least => Err(format!("must be at least {least}")),
         Ok(number) => Ok(number),
         Err(_) => Err("must be a whole number".into()),
     }

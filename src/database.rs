@@ -14,7 +14,11 @@ const MIGRATIONS: [&str; 1] = ["
         sha256      TEXT NOT NULL,
         created_at  TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX datasets_by_name ON datasets (name, created_at);
+    -- A name leads to the data set it was last given to.
+    CREATE TABLE dataset_names (
+        name    TEXT PRIMARY KEY,
+        dataset TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE
+    ) STRICT;
 
     CREATE TABLE jobs (
         id              TEXT PRIMARY KEY,
@@ -29,9 +33,18 @@ const MIGRATIONS: [&str; 1] = ["
         finished_at     TEXT,
         result          TEXT,
         error           TEXT,
-        idempotency_key TEXT UNIQUE
+        idempotency_key TEXT UNIQUE,
+        fingerprint     TEXT NOT NULL
     ) STRICT;
     CREATE INDEX jobs_by_status ON jobs (status, id);
+
+    -- No data set goes while a job that has not ended reads it, and no job comes without one.
+    CREATE TRIGGER dataset_in_use BEFORE DELETE ON datasets
+    WHEN EXISTS (SELECT 1 FROM jobs WHERE dataset = OLD.id AND status IN ('queued', 'running', 'canceling'))
+    BEGIN SELECT RAISE(ABORT, 'dataset in use'); END;
+    CREATE TRIGGER dataset_there BEFORE INSERT ON jobs
+    WHEN NOT EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset)
+    BEGIN SELECT RAISE(ABORT, 'dataset not there'); END;
 
     CREATE TABLE model_names (
         name         TEXT PRIMARY KEY,
@@ -94,6 +107,11 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     transaction.pragma_update(None, "user_version", version.max(MIGRATIONS.len()))?;
     transaction.commit()
+}
+
+/// Whether a trigger of the schema refused.
+pub fn refused_by_trigger(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(cause, _) if cause.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_TRIGGER)
 }
 
 /// The present moment as RFC 3339, in UTC, to the millisecond.

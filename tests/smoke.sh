@@ -43,7 +43,7 @@ expect "readiness" "$(get /readyz)" '"ready":true'
 expect "health check" "$("$binary" healthcheck --listen "$address" && echo healthy)" healthy
 expect "version" "$(get /version)" '"name":"bochner"'
 expect "limits" "$(get /api/v1/info)" '"upload_bytes":[0-9]+'
-expect "contract" "$(get /openapi.yaml | head -n 1)" '^openapi: 3'
+expect "contract" "$(get /openapi.yaml | sed -n 1p)" '^openapi: 3'
 
 upload() { curl -sS -H 'content-type: text/csv' "$@" "$base/api/v1/datasets?name=houses&target=price"; }
 dataset=$(upload --data-binary @examples/houses.csv)

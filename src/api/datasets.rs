@@ -9,12 +9,13 @@ use crate::dataset::{
     UploadOptions, parse_delimiter,
 };
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::TryStreamExt;
+use futures_util::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
+use std::time::Duration;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// `POST`: the body streams to disk while it is hashed.
@@ -33,12 +34,16 @@ pub(super) async fn upload(
     };
     refuse_announced(&headers, limits.bytes)?;
     let permit = state.uploads.clone().try_acquire_owned();
-    let _permit = permit.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
+    let permit = permit.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
 
-    let reader = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
-    let bridge = SyncIoBridge::new(reader);
+    let idle = Duration::from_secs(state.config.upload_idle_seconds);
+    let bridge = SyncIoBridge::new(StreamReader::new(Box::pin(chunks(body, idle))));
     let store = state.datasets.clone();
-    let ingested = blocking(move || store.ingest(bridge, &options, limits)).await?;
+    let ingested = blocking(move || {
+        let _permit = permit; // held until the work is done, even if the sender goes away
+        store.ingest(bridge, &options, limits)
+    })
+    .await?;
     let (status, dataset) = match ingested {
         Ingested::New(dataset) => {
             state.metrics.uploaded_bytes.inc_by(dataset.bytes);
@@ -56,7 +61,7 @@ pub(super) async fn list(State(state): State<AppState>, query: QueryFields) -> R
     let limit = query.limit()?;
     let cursor = query.text("cursor").map(str::to_owned);
     let datasets = blocking(move || state.datasets.list(cursor.as_deref(), limit)).await?;
-    let next_cursor = (datasets.len() == limit).then(|| datasets.last().map(|dataset| dataset.id.clone()));
+    let next_cursor = (datasets.len() == limit).then(|| datasets.last().map(Dataset::cursor));
     Ok(Json(json!({
         "datasets": datasets.iter().map(render).collect::<Vec<_>>(),
         "next_cursor": next_cursor.flatten(),
@@ -96,15 +101,19 @@ pub(super) async fn preview(
 
 /// `DELETE …/{id}`: refused while a job that has not ended needs it.
 pub(super) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<StatusCode, ApiError> {
-    blocking(move || -> Result<_, ApiError> {
-        if state.jobs.uses_dataset(&id)? {
-            let detail = format!("a job that has not ended reads data set '{id}'; cancel it or wait");
-            return Err(ApiError::new(StatusCode::CONFLICT, "dataset_in_use", detail));
-        }
-        Ok(state.datasets.delete(&id)?)
-    })
-    .await?;
+    blocking(move || state.datasets.delete(&id)).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The body as it arrives, given up on when nothing comes for too long.
+fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Bytes>> {
+    stream::unfold(body.into_data_stream(), move |mut body| async move {
+        let chunk = match tokio::time::timeout(idle, body.next()).await {
+            Ok(chunk) => chunk?.map_err(std::io::Error::other),
+            Err(_) => Err(std::io::Error::other(format!("nothing came for {} seconds", idle.as_secs()))),
+        };
+        Some((chunk, body))
+    })
 }
 
 fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOptions, ApiError> {

@@ -6,7 +6,7 @@
 use crate::dataset::DatasetError;
 use crate::jobs::JobError;
 use crate::model::RegistryError;
-use crate::training::Problem;
+use crate::training::{Problem, pointer};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -56,6 +56,7 @@ impl ApiError {
     /// Well-formed but not valid, with every problem placed.
     pub(super) fn invalid(code: &'static str, problems: Vec<Problem>) -> Self {
         let detail = match problems.as_slice() {
+            [only] if only.pointer.is_empty() => only.detail.clone(),
             [only] => format!("{}: {}", only.pointer, only.detail),
             many => format!("{} fields are not valid", many.len()),
         };
@@ -75,13 +76,19 @@ impl ApiError {
     }
 
     fn storage(error: &std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::StorageFull {
-            return Self {
-                cause: Some(error.to_string()),
-                ..Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", "the disk is full")
-            };
+        if error.kind() == std::io::ErrorKind::StorageFull { Self::disk_full(error) } else { Self::internal(error) }
+    }
+
+    fn database(error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::disk_full(error),
+            _ => Self::internal(error),
         }
-        Self::internal(error)
+    }
+
+    fn disk_full(cause: impl ToString) -> Self {
+        let error = Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", "the disk is full");
+        Self { cause: Some(cause.to_string()), ..error }
     }
 
     /// The body and headers for a path of this API.
@@ -162,7 +169,7 @@ impl From<DatasetError> for ApiError {
                 Self { errors: vec![item], ..unprocessable("invalid_table") }
             }
             DatasetError::Column { column, detail: what } => {
-                let item = json!({"pointer": format!("/columns/{column}"), "column": column, "detail": what});
+                let item = json!({"pointer": pointer("/columns", &column), "column": column, "detail": what});
                 Self { errors: vec![item], ..unprocessable("invalid_column") }
             }
             DatasetError::Table { .. } => unprocessable("invalid_table"),
@@ -170,9 +177,10 @@ impl From<DatasetError> for ApiError {
                 Self::invalid_field("invalid_parameter", format!("?{option}"), what)
             }
             DatasetError::NotFound { .. } => Self::not_found("dataset_not_found", detail),
+            DatasetError::InUse { .. } => Self::new(StatusCode::CONFLICT, "dataset_in_use", detail),
             DatasetError::Damaged { .. } => Self::internal(detail),
             DatasetError::Storage(error) => Self::storage(&error),
-            DatasetError::Database(error) => Self::internal(error),
+            DatasetError::Database(error) => Self::database(&error),
         }
     }
 }
@@ -185,8 +193,9 @@ impl From<JobError> for ApiError {
             JobError::QueueFull { .. } => Self { retry_after_seconds: Some(10), ..Self::busy("queue_full", detail) },
             JobError::Draining => Self::busy("draining", detail),
             JobError::State { .. } => Self::new(StatusCode::CONFLICT, "wrong_state", detail),
+            JobError::NoDataset { .. } => Self::not_found("dataset_not_found", detail),
             JobError::KeyReused => Self::new(StatusCode::CONFLICT, "idempotency_key_reused", detail),
-            JobError::Database(error) => Self::internal(error),
+            JobError::Database(error) => Self::database(&error),
         }
     }
 }
@@ -200,7 +209,7 @@ impl From<RegistryError> for ApiError {
             RegistryError::NoVersion { .. } => Self::not_found("version_not_found", detail),
             RegistryError::Artifact { .. } | RegistryError::Encode(_) => Self::internal(detail),
             RegistryError::Storage(error) => Self::storage(&error),
-            RegistryError::Database(error) => Self::internal(error),
+            RegistryError::Database(error) => Self::database(&error),
         }
     }
 }

@@ -151,8 +151,11 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let text = path_parameter(parts, state, "version").await?;
-        let invalid = |_| ApiError::invalid_field("invalid_version", "/version", "must be a whole number from 1");
-        text.parse().map(Self).map_err(invalid)
+        let invalid = || ApiError::invalid_field("invalid_version", "/version", "must be a whole number from 1");
+        match text.parse() {
+            Ok(version @ 1..) => Ok(Self(version)),
+            Ok(0) | Err(_) => Err(invalid()),
+        }
     }
 }
 

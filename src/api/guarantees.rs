@@ -36,9 +36,8 @@ async fn guarantees(
     version: Option<u32>,
     query: QueryFields,
 ) -> Result<Json<Value>, ApiError> {
-    const DEFAULT_DELTA: f64 = 0.05;
-    let delta: f64 = query.only(&["delta"])?.parsed("delta", "a number")?.unwrap_or(DEFAULT_DELTA);
-    if !(delta > 0.0 && delta < 1.0) {
+    let delta: Option<f64> = query.only(&["delta"])?.parsed("delta", "a number")?;
+    if delta.is_some_and(|delta| !(delta > 0.0 && delta < 1.0)) {
         return Err(ApiError::invalid_field("invalid_parameter", "?delta", "must lie between 0 and 1"));
     }
     let (entry, predictor) = blocking(move || -> Result<_, RegistryError> {
@@ -48,6 +47,7 @@ async fn guarantees(
     })
     .await?;
     let model = predictor.model();
+    let delta = delta.unwrap_or(model.failure_probability);
     Ok(Json(json!({
         "model": entry.name,
         "version": entry.version,

@@ -61,7 +61,11 @@ impl Listener {
 
     async fn wait_for_change(&mut self) -> Option<()> {
         loop {
-            match self.changes.recv().await {
+            let change = tokio::select! {
+                change = self.changes.recv() => change,
+                () = self.state.draining() => return None,
+            };
+            match change {
                 Ok(id) if id == self.id => return Some(()),
                 Ok(_) => {}
                 Err(RecvError::Lagged(_)) => return Some(()), // missed some: look

@@ -8,7 +8,7 @@ use crate::dataset::Encoding;
 use crate::jobs::{Job, JobError, NewJob, Progress, Status};
 use crate::model::check_model_name;
 use crate::suggest;
-use crate::training::{Problem, SpecLimits, TrainSpec, estimate_memory};
+use crate::training::{Problem, SpecLimits, TrainSpec, estimate_memory, pointer};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -25,20 +25,22 @@ pub(super) async fn submit(
 ) -> Result<Response, ApiError> {
     let idempotency_key = idempotency_key(&headers)?;
     let wait = wait_preference(&headers);
-    let checker = state.clone();
-    let request = blocking(move || check(&checker, &body, idempotency_key)).await?;
     let mut changes = state.jobs.changes();
-    let jobs = state.jobs.clone();
-    let mut job = blocking(move || jobs.submit(&request)).await?;
+    let submitter = state.clone();
+    let mut job = blocking(move || enqueue(&submitter, &body, idempotency_key)).await?;
 
     if let Some(patience) = wait {
         let deadline = tokio::time::Instant::now() + patience;
         while !job.status.is_final() {
             // A missed change is caught up with by looking again.
-            let changed = tokio::time::timeout_at(deadline, changes.recv()).await;
+            let patient = tokio::select! {
+                _ = changes.recv() => true,
+                () = tokio::time::sleep_until(deadline) => false,
+                () = state.draining() => false,
+            };
             let (jobs, id) = (state.jobs.clone(), job.id.clone());
             job = blocking(move || jobs.find(&id)).await?;
-            if changed.is_err() {
+            if !patient {
                 break;
             }
         }
@@ -99,7 +101,9 @@ pub(super) async fn view(state: &AppState, job: Job) -> Result<Value, ApiError> 
 
 fn render(job: &Job, progress: Option<Progress>) -> Value {
     let result = job.result.as_ref();
-    let progress = progress.map(
+    // Read a moment later, it may already be of the next state.
+    let running = matches!(job.status, Status::Running | Status::Canceling);
+    let progress = progress.filter(|_| running).map(
         |progress| json!({"stage": progress.stage, "fraction": progress.fraction, "eta_seconds": progress.eta_seconds}),
     );
     json!({
@@ -120,8 +124,20 @@ fn render(job: &Job, progress: Option<Progress>) -> Value {
     })
 }
 
+/// Queues the job of a request, or finds the one an earlier request with the same key made.
+fn enqueue(state: &AppState, body: &Value, idempotency_key: Option<String>) -> Result<Job, ApiError> {
+    let fingerprint = body.to_string();
+    if let Some(key) = &idempotency_key
+        && let Some(known) = state.jobs.find_key(key, &fingerprint)?
+    {
+        return Ok(known);
+    }
+    let request = NewJob { idempotency_key, fingerprint, ..check(state, body)? };
+    Ok(state.jobs.submit(&request)?)
+}
+
 /// The request as a job, with everything that can be known before it runs checked.
-fn check(state: &AppState, body: &Value, idempotency_key: Option<String>) -> Result<NewJob, ApiError> {
+fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     const KNOWN: [&str; 4] = ["type", "model", "dataset", "spec"];
     let Some(body) = body.as_object() else {
         return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
@@ -129,7 +145,7 @@ fn check(state: &AppState, body: &Value, idempotency_key: Option<String>) -> Res
     let mut problems = Vec::new();
     for name in body.keys().filter(|name| !KNOWN.contains(&name.as_str())) {
         let nearest = suggest::nearest(name, KNOWN.into_iter());
-        problems.push(Problem { pointer: format!("/{name}"), detail: format!("unknown field{nearest}") });
+        problems.push(Problem { pointer: pointer("", name), detail: format!("unknown field{nearest}") });
     }
     if body.get("type").is_some_and(|kind| kind != "train") {
         problems.push(Problem { pointer: "/type".into(), detail: "must be 'train'".into() });
@@ -158,7 +174,8 @@ fn check(state: &AppState, body: &Value, idempotency_key: Option<String>) -> Res
         model: model.to_owned(),
         dataset: dataset.id,
         payload: spec.to_json(),
-        idempotency_key,
+        idempotency_key: None,
+        fingerprint: String::new(),
     })
 }
 

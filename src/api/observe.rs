@@ -4,7 +4,7 @@ use super::AppState;
 use super::error::ApiError;
 use crate::telemetry::{RequestLabels, RouteLabel};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use std::time::Instant;
@@ -16,7 +16,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(super) async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let start = Instant::now();
     let id = request_id(request.headers());
-    let method = request.method().to_string();
+    let method = method_label(request.method());
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id, method, route, trace = tracing::field::Empty);
@@ -42,6 +42,12 @@ pub(super) async fn observe(State(state): State<AppState>, request: Request, nex
     state.metrics.request_seconds.get_or_create(&RouteLabel { route: route.clone() }).observe(seconds);
     state.metrics.requests.get_or_create(&RequestLabels { method, route, status }).inc();
     response
+}
+
+/// Methods anyone may make up must not become labels.
+fn method_label(method: &Method) -> String {
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS, Method::PATCH];
+    if known.contains(method) { method.to_string() } else { "OTHER".to_owned() }
 }
 
 /// The sender's id if it is sane, else a new one.

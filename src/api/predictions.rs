@@ -8,7 +8,7 @@ use crate::dataset::{Cell, InputColumn};
 use crate::model::{FittedModel, MissingRule, ModelVersion, Predictor, RegistryError};
 use crate::suggest;
 use crate::telemetry::ModelLabel;
-use crate::training::Problem;
+use crate::training::{Problem, pointer};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
@@ -44,20 +44,28 @@ async fn answer(
 ) -> Result<Json<Value>, ApiError> {
     let (entry, predictor) = load(&state, name, version).await?;
     let request = Request::read(&body, predictor.model(), state.config.max_prediction_rows)?;
-    let label = ModelLabel { model: entry.name.clone() };
-    state.metrics.predicted_rows.get_or_create(&label).inc_by(request.codes.len() as u64);
-    if request.unknown_levels > 0 {
-        state.metrics.unknown_levels.get_or_create(&label).inc_by(request.unknown_levels);
-    }
-    let as_objects = request.as_objects;
+    let (as_objects, unknown_levels, source) = (request.as_objects, request.unknown_levels, request.source);
     let work = request.codes.len() * predictor.model().map.frequencies.len();
     let values = if work <= INLINE_WORK {
         request.predict(&predictor)
     } else {
         let permit = state.predictions.clone().try_acquire_owned();
-        let _permit = permit.map_err(|_| ApiError::busy("overloaded", "too many large predictions are running"))?;
-        blocking(move || Ok::<_, ApiError>(request.predict(&predictor))).await?
+        let permit = permit.map_err(|_| ApiError::busy("overloaded", "too many large predictions are running"))?;
+        blocking(move || {
+            let _permit = permit;
+            Ok::<_, ApiError>(request.predict(&predictor))
+        })
+        .await?
     };
+    if let Some(row) = values.iter().position(|value| !value.is_finite()) {
+        let detail = "an input is so far from the training data that its prediction is not a finite number";
+        return Err(invalid(format!("/{source}/{row}"), detail));
+    }
+    let label = ModelLabel { model: entry.name.clone() };
+    state.metrics.predicted_rows.get_or_create(&label).inc_by(values.len() as u64);
+    if unknown_levels > 0 {
+        state.metrics.unknown_levels.get_or_create(&label).inc_by(unknown_levels);
+    }
     let predictions: Value =
         if as_objects { values.iter().map(|value| json!({"value": value})).collect() } else { json!(values) };
     Ok(Json(json!({"model": entry.name, "version": entry.version, "predictions": predictions})))
@@ -82,6 +90,8 @@ struct Request {
     /// One row of codes each.
     codes: Vec<Vec<f64>>,
     unknown_levels: u64,
+    /// `rows` or `records`.
+    source: &'static str,
     /// Whether outputs were named, so that each prediction is an object.
     as_objects: bool,
 }
@@ -94,33 +104,33 @@ impl Request {
         };
         if let Some(name) = body.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             let nearest = suggest::nearest(name, KNOWN.into_iter());
-            return Err(invalid(format!("/{name}"), format!("unknown field{nearest}")));
+            return Err(invalid(pointer("", name), format!("unknown field{nearest}")));
         }
         let as_objects = check_outputs(body.get("outputs"))?;
         let columns = &model.inputs.encoding.columns;
         let cells = match (body.get("rows"), body.get("records")) {
             (Some(rows), None) => {
                 let order = column_order(body.get("columns"), columns)?;
-                read_each(rows, "/rows", row_limit, |row, pointer| row_cells(row, pointer, &order))?
+                read_each(rows, "/rows", row_limit, |row, parent| row_cells(row, parent, &order, columns))?
             }
             (None, Some(records)) if !body.contains_key("columns") => {
-                read_each(records, "/records", row_limit, |record, pointer| record_cells(record, pointer, columns))?
+                read_each(records, "/records", row_limit, |record, parent| record_cells(record, parent, columns))?
             }
             (None, Some(_)) => return Err(invalid("/columns", "goes with rows; records name their own columns")),
             _ => return Err(invalid("", "send either 'rows' or 'records'")),
         };
-        let field = if body.contains_key("rows") { "rows" } else { "records" };
-        let mut request = Self { codes: Vec::with_capacity(cells.len()), unknown_levels: 0, as_objects };
+        let source = if body.contains_key("rows") { "rows" } else { "records" };
+        let mut request = Self { codes: Vec::with_capacity(cells.len()), unknown_levels: 0, source, as_objects };
         for (index, row) in cells.iter().enumerate() {
-            request.push(row, model, &format!("/{field}/{index}"))?;
+            request.push(row, model, &format!("/{source}/{index}"))?;
         }
         Ok(request)
     }
 
-    fn push(&mut self, row: &[Cell], model: &FittedModel, pointer: &str) -> Result<(), ApiError> {
+    fn push(&mut self, row: &[Cell], model: &FittedModel, parent: &str) -> Result<(), ApiError> {
         let mut codes = Vec::with_capacity(row.len());
         for (cell, column) in row.iter().zip(&model.inputs.encoding.columns) {
-            let place = || format!("{pointer}/{}", column.name);
+            let place = || pointer(parent, &column.name);
             let code = column.code(cell).map_err(|error| invalid(place(), error.to_string()))?;
             if code.is_nan() && model.missing == MissingRule::Refuse {
                 return Err(invalid(place(), "missing, and this model was trained to refuse missing cells"));
@@ -197,24 +207,24 @@ fn read_each<'a>(
     list.iter().enumerate().map(|(index, item)| read(item, &format!("{pointer}/{index}"))).collect()
 }
 
-fn row_cells(row: &Value, pointer: &str, order: &Order) -> Result<Vec<Cell>, ApiError> {
-    let row = row.as_array().ok_or_else(|| invalid(pointer, "must be a list of cells"))?;
+fn row_cells(row: &Value, parent: &str, order: &Order, columns: &[InputColumn]) -> Result<Vec<Cell>, ApiError> {
+    let row = row.as_array().ok_or_else(|| invalid(parent, "must be a list of cells"))?;
     if row.len() != order.width {
-        return Err(invalid(pointer, format!("has {} cells where {} are expected", row.len(), order.width)));
+        return Err(invalid(parent, format!("has {} cells where {} are expected", row.len(), order.width)));
     }
-    let cell = |&position: &usize| cell(&row[position], || format!("{pointer}/{position}"));
-    order.positions.iter().map(cell).collect()
+    let cells = order.positions.iter().zip(columns);
+    cells.map(|(&position, column)| cell(&row[position], || pointer(parent, &column.name))).collect()
 }
 
-fn record_cells(record: &Value, pointer: &str, columns: &[InputColumn]) -> Result<Vec<Cell>, ApiError> {
-    let record: &Map<String, Value> = record.as_object().ok_or_else(|| invalid(pointer, "must be an object"))?;
+fn record_cells(record: &Value, parent: &str, columns: &[InputColumn]) -> Result<Vec<Cell>, ApiError> {
+    let record: &Map<String, Value> = record.as_object().ok_or_else(|| invalid(parent, "must be an object"))?;
     let read = |column: &InputColumn| {
         let value = record.get(&column.name).ok_or_else(|| {
             let nearest = suggest::nearest(&column.name, record.keys().map(String::as_str));
             let detail = format!("column '{}' is not there{nearest}; send null for a missing cell", column.name);
-            invalid(pointer, detail)
+            invalid(parent, detail)
         })?;
-        cell(value, || format!("{pointer}/{}", column.name))
+        cell(value, || pointer(parent, &column.name))
     };
     columns.iter().map(read).collect()
 }

@@ -8,8 +8,7 @@ use crate::model::ModelRegistry;
 use crate::serving::Shelf;
 use crate::telemetry::Metrics;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// Handles to everything; a clone is cheap.
 #[derive(Clone)]
@@ -22,7 +21,7 @@ pub struct AppState {
     pub(super) metrics: Metrics,
     pub(super) uploads: Arc<Semaphore>,
     pub(super) predictions: Arc<Semaphore>,
-    ready: Arc<AtomicBool>,
+    ready: Arc<watch::Sender<bool>>,
 }
 
 impl AppState {
@@ -38,7 +37,7 @@ impl AppState {
         Self {
             uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
             predictions: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
-            ready: Arc::new(AtomicBool::new(true)),
+            ready: Arc::new(watch::Sender::new(true)),
             config: Arc::new(config),
             datasets,
             jobs,
@@ -50,11 +49,17 @@ impl AppState {
 
     /// From now on `/readyz` says no.
     pub fn stop_being_ready(&self) {
-        self.ready.store(false, Ordering::Relaxed);
+        self.ready.send_replace(false);
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed)
+        *self.ready.borrow()
+    }
+
+    /// Ends when the service begins to shut down: long answers stop then.
+    pub(super) async fn draining(&self) {
+        // The sender lives as long as this state does.
+        let _ = self.ready.subscribe().wait_for(|ready| !ready).await;
     }
 }
 

@@ -1,8 +1,9 @@
 //! CSV records with their line numbers.
 
 use super::DatasetError;
-use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// How a CSV body is to be read.
@@ -36,10 +37,22 @@ pub fn parse_delimiter(text: &str) -> Result<u8, DatasetError> {
     }
 }
 
+/// Longest record. A quote that is never closed would otherwise pull the rest of the file into
+/// memory as one cell.
+const LONGEST_RECORD: usize = 16 << 20;
+
 /// A CSV file opened at its first row, with the names of its columns.
 pub(super) struct CsvTable {
-    reader: Reader<File>,
-    record: ByteRecord,
+    input: BufReader<File>,
+    parser: Reader,
+    column_limit: usize,
+    /// The text of the current record, cell after cell.
+    text: Vec<u8>,
+    /// Where each cell ends.
+    ends: Vec<usize>,
+    cell_count: usize,
+    /// Of the current record.
+    line: u64,
     /// The first record when it is data, not names.
     pending: bool,
     pub(super) names: Vec<String>,
@@ -48,22 +61,22 @@ pub(super) struct CsvTable {
 impl CsvTable {
     /// Reads the names, or makes them up where there is no header.
     pub(super) fn open(path: &Path, options: CsvOptions, column_limit: usize) -> Result<Self, DatasetError> {
-        let reader = ReaderBuilder::new()
-            .delimiter(options.delimiter)
-            .has_headers(false)
-            .flexible(true) // ragged lines are refused here, with a better message
-            .trim(Trim::All)
-            .from_reader(File::open(path)?);
-        let mut table = Self { reader, record: ByteRecord::new(), pending: false, names: Vec::new() };
+        let mut table = Self {
+            input: BufReader::with_capacity(1 << 16, File::open(path)?),
+            parser: ReaderBuilder::new().delimiter(options.delimiter).build(),
+            column_limit,
+            text: vec![0; 1 << 12],
+            ends: vec![0; 1 << 6],
+            cell_count: 0,
+            line: 0,
+            pending: false,
+            names: Vec::new(),
+        };
         if !table.read_record()? {
             return Err(DatasetError::Empty);
         }
-        let count = table.record.len();
-        if count > column_limit {
-            return Err(DatasetError::table(format!("the table has {count} columns; the limit is {column_limit}")));
-        }
         if options.header == Some(false) {
-            table.names = (1..=count).map(|number| format!("column_{number}")).collect();
+            table.names = (1..=table.cell_count).map(|number| format!("column_{number}")).collect();
             table.pending = true;
         } else {
             table.names = table.header_names(options.header.is_none())?;
@@ -80,57 +93,98 @@ impl CsvTable {
         if !self.read_record()? {
             return Ok(false);
         }
-        if self.record.len() != self.names.len() {
-            let detail = format!("{} cells where the first line has {}", self.record.len(), self.names.len());
-            return Err(DatasetError::at(self.line(), None, detail));
+        if self.cell_count != self.names.len() {
+            let detail = format!("{} cells where the first line has {}", self.cell_count, self.names.len());
+            return Err(DatasetError::at(self.line, None, detail));
         }
         Ok(true)
     }
 
     /// Line of the current row.
     pub(super) fn line(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
+        self.line
     }
 
-    /// The text of one cell of the current row.
+    /// The text of one cell of the current row, without spaces around it.
     pub(super) fn cell(&self, column: usize) -> Result<&str, DatasetError> {
-        let bytes = self.record.get(column).unwrap_or_default();
-        std::str::from_utf8(bytes)
-            .map_err(|_| DatasetError::at(self.line(), self.names.get(column).map(String::as_str), "not valid UTF-8"))
+        let start = if column == 0 { 0 } else { self.ends[column - 1] };
+        std::str::from_utf8(self.text[start..self.ends[column]].trim_ascii())
+            .map_err(|_| DatasetError::at(self.line, self.names.get(column).map(String::as_str), "not valid UTF-8"))
     }
 
+    /// Reads one record into buffers that grow only up to their limits.
     fn read_record(&mut self) -> Result<bool, DatasetError> {
-        self.reader.read_byte_record(&mut self.record).map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => DatasetError::Storage(error),
-            other => DatasetError::table(format!("not readable as CSV: {other:?}")),
-        })
+        self.skip_line_ends()?;
+        self.line = self.parser.line();
+        let (mut text_length, mut cell_count) = (0, 0);
+        loop {
+            let input = self.input.fill_buf()?;
+            let (outcome, read, written, cells) =
+                self.parser.read_record(input, &mut self.text[text_length..], &mut self.ends[cell_count..]);
+            self.input.consume(read);
+            text_length += written;
+            cell_count += cells;
+            match outcome {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull if self.text.len() >= LONGEST_RECORD => {
+                    let detail = format!("longer than {} MiB; is a quote left open?", LONGEST_RECORD >> 20);
+                    return Err(DatasetError::at(self.line, None, detail));
+                }
+                ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
+                ReadRecordResult::OutputEndsFull if self.ends.len() > self.column_limit => {
+                    return Err(self.too_many_columns());
+                }
+                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
+                ReadRecordResult::Record if cell_count > self.column_limit => return Err(self.too_many_columns()),
+                ReadRecordResult::Record => {
+                    self.cell_count = cell_count;
+                    return Ok(true);
+                }
+                ReadRecordResult::End => return Ok(false),
+            }
+        }
+    }
+
+    fn too_many_columns(&self) -> DatasetError {
+        DatasetError::at(self.line, None, format!("more than {} columns, which is the limit", self.column_limit))
+    }
+
+    /// Passes over empty lines one byte at a time, so that the line number is that of the record.
+    fn skip_line_ends(&mut self) -> Result<(), DatasetError> {
+        while let Some(&byte @ (b'\n' | b'\r')) = self.input.fill_buf()?.first() {
+            self.parser.read_record(&[byte], &mut self.text, &mut self.ends);
+            self.input.consume(1);
+        }
+        Ok(())
     }
 
     fn header_names(&self, refuse_numbers: bool) -> Result<Vec<String>, DatasetError> {
         let mut names: Vec<String> = Vec::new();
-        for column in 0..self.record.len() {
+        for column in 0..self.cell_count {
             let name = self.cell(column)?;
             if name.is_empty() {
                 let detail = format!("column {} has no name (a data frame's index? write it without one)", column + 1);
-                return Err(DatasetError::at(self.line(), None, detail));
+                return Err(DatasetError::at(self.line, None, detail));
             }
             if names.iter().any(|earlier| earlier == name) {
-                return Err(DatasetError::at(self.line(), Some(name), "two columns have this name"));
+                return Err(DatasetError::at(self.line, Some(name), "two columns have this name"));
             }
             names.push(name.to_owned());
         }
         if refuse_numbers && names.iter().all(|name| name.parse::<f64>().is_ok()) {
             let detail =
                 "the first line holds only numbers; say header=false if it is data, header=true if these are names";
-            return Err(DatasetError::at(self.line(), None, detail));
+            return Err(DatasetError::at(self.line, None, detail));
         }
         Ok(names)
     }
 
     /// One column is no table; often the delimiter is another one.
     fn refuse_single_column(&self, delimiter: u8) -> Result<(), DatasetError> {
-        let [only] = self.names.as_slice() else { return Ok(()) };
-        let first_line = self.record.get(0).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or(only);
+        if self.names.len() > 1 {
+            return Ok(());
+        }
+        let first_line = self.cell(0)?;
         let other = [',', ';', '\t', '|'].into_iter().find(|&c| c as u8 != delimiter && first_line.contains(c));
         Err(DatasetError::table(match other {
             Some(other) => {
@@ -138,5 +192,51 @@ impl CsvTable {
             }
             None => "only one column was found; a data set needs at least one input and a target".to_owned(),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const COMMA: CsvOptions = CsvOptions { delimiter: b',', header: None };
+
+    fn file(text: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text).unwrap();
+        file
+    }
+
+    /// The first failure of reading a whole table.
+    fn failure(text: &[u8], column_limit: usize) -> String {
+        let file = file(text);
+        let read = || -> Result<(), DatasetError> {
+            let mut table = CsvTable::open(file.path(), COMMA, column_limit)?;
+            while table.advance()? {}
+            Ok(())
+        };
+        read().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lines_are_counted_over_blank_lines_and_quoted_line_ends() {
+        let file = file(b"a,b\r\n\r\n1,\"x\ny\"\n\n\n2,z\n");
+        let mut table = CsvTable::open(file.path(), COMMA, 9).unwrap();
+        assert!(table.advance().unwrap());
+        assert_eq!((table.line(), table.cell(1).unwrap()), (3, "x\ny"));
+        assert!(table.advance().unwrap());
+        assert_eq!((table.line(), table.cell(0).unwrap()), (7, "2"));
+        assert!(!table.advance().unwrap());
+    }
+
+    #[test]
+    fn records_have_limits() {
+        assert_eq!(failure(b"a,b,c,d\n", 3), "line 1: more than 3 columns, which is the limit");
+        assert_eq!(failure(b"a,b\n1,2,3,4,5\n", 4), "line 2: more than 4 columns, which is the limit");
+        assert_eq!(failure(b"a,b\n1,2,3\n", 4), "line 2: 3 cells where the first line has 2");
+        let mut open_quote = b"a,b\n1,2\n3,\"".to_vec();
+        open_quote.resize(LONGEST_RECORD + 100, b'x');
+        assert!(failure(&open_quote, 9).starts_with("line 3: longer than 16 MiB"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Training rows and prediction rows take the same path: cells become codes, codes become inputs.
 
+use super::profile::{Reading, read};
 use super::{ColumnKind, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +39,9 @@ pub enum EncodingError {
     /// A text where a number belongs.
     #[error("a number is expected here")]
     NotANumber,
-    /// A number where a text belongs.
-    #[error("a text is expected here")]
-    NotAText,
+    /// Neither true nor false.
+    #[error("true, false, 1 or 0 is expected here")]
+    NotABoolean,
 }
 
 /// Code of a level that training did not see: it encodes as all zeros.
@@ -68,6 +69,15 @@ impl Encoding {
     /// d, after one-hot encoding.
     pub fn input_dim(&self) -> usize {
         self.columns.iter().map(InputColumn::width).sum()
+    }
+
+    /// The column an input belongs to.
+    pub fn column_of(&self, input: usize) -> Option<&InputColumn> {
+        let mut end = 0;
+        self.columns.iter().find(|column| {
+            end += column.width();
+            input < end
+        })
     }
 
     /// Encodes one row of codes into `inputs` (d). Missing cells become NaN in all their inputs.
@@ -104,13 +114,21 @@ impl InputColumn {
     pub fn code(&self, cell: &Cell) -> Result<f64, EncodingError> {
         match (self.kind, cell) {
             (_, Cell::Missing) => Ok(f64::NAN),
-            (ColumnKind::Categorical, Cell::Text(text)) => Ok(self.level_code(text)),
+            (_, Cell::Number(number)) if !number.is_finite() => Err(EncodingError::NotFinite),
+            (ColumnKind::Numeric, Cell::Number(number)) => Ok(*number),
+            (ColumnKind::Numeric, Cell::Boolean(_) | Cell::Text(_)) => Err(EncodingError::NotANumber),
+            (ColumnKind::Boolean, Cell::Boolean(value)) => Ok(f64::from(u8::from(*value))),
+            (ColumnKind::Boolean, Cell::Number(number)) if *number == 0.0 || *number == 1.0 => Ok(*number),
+            (ColumnKind::Boolean, Cell::Number(_) | Cell::Text(_)) => Err(EncodingError::NotABoolean),
+            // A level may look like a number or a truth value; a table has texts only.
+            (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.level_code(&number.to_string())),
             (ColumnKind::Categorical, Cell::Boolean(value)) => Ok(self.level_code(&value.to_string())),
-            (ColumnKind::Categorical, Cell::Number(_)) => Err(EncodingError::NotAText),
-            (ColumnKind::Numeric | ColumnKind::Boolean, Cell::Number(number)) if number.is_finite() => Ok(*number),
-            (ColumnKind::Numeric | ColumnKind::Boolean, Cell::Number(_)) => Err(EncodingError::NotFinite),
-            (ColumnKind::Boolean | ColumnKind::Numeric, Cell::Boolean(value)) => Ok(f64::from(u8::from(*value))),
-            (ColumnKind::Boolean | ColumnKind::Numeric, Cell::Text(_)) => Err(EncodingError::NotANumber),
+            (ColumnKind::Categorical, Cell::Text(text)) => Ok(match read(text.trim_ascii()) {
+                Reading::Missing => f64::NAN,
+                Reading::Number(_) | Reading::NotFinite | Reading::Boolean(_) | Reading::Text => {
+                    self.level_code(text.trim_ascii())
+                }
+            }),
         }
     }
 
@@ -120,7 +138,12 @@ impl InputColumn {
     }
 
     fn level_code(&self, text: &str) -> f64 {
-        let index = self.levels.binary_search_by(|level| level.as_str().cmp(text));
+        let exact = self.levels.binary_search_by(|level| level.as_str().cmp(text)).ok();
+        // `True` in a table is `true` in JSON.
+        let index = exact.or_else(|| match read(text) {
+            Reading::Boolean(_) => self.levels.iter().position(|level| level.eq_ignore_ascii_case(text)),
+            Reading::Missing | Reading::Number(_) | Reading::NotFinite | Reading::Text => None,
+        });
         index.map_or(UNKNOWN_LEVEL, |index| index as f64)
     }
 }
@@ -173,6 +196,19 @@ mod tests {
         let red = || Cell::Text("red".into());
         assert_eq!(encode(cells(Cell::Text("2".into()), red())), Err(EncodingError::NotANumber));
         assert_eq!(encode(cells(Cell::Number(f64::NAN), red())), Err(EncodingError::NotFinite));
-        assert_eq!(encode(cells(Cell::Number(1.0), Cell::Number(3.0))), Err(EncodingError::NotAText));
+        let seven = [Cell::Number(1.0), red(), Cell::Number(7.0)];
+        assert_eq!(encode(seven), Err(EncodingError::NotABoolean));
+    }
+
+    #[test]
+    fn levels_that_look_like_something_else_are_found() {
+        let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
+        let column = InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels };
+        assert_eq!(column.code(&Cell::Number(1.0)), Ok(0.0));
+        assert_eq!(column.code(&Cell::Number(2.5)), Ok(1.0));
+        assert_eq!(column.code(&Cell::Boolean(true)), Ok(2.0));
+        assert_eq!(column.code(&Cell::Text(" a ".into())), Ok(3.0));
+        assert!(column.code(&Cell::Text("NA".into())).unwrap().is_nan());
+        assert!(column.is_unknown(column.code(&Cell::Text("b".into())).unwrap()));
     }
 }

@@ -75,6 +75,12 @@ pub enum DatasetError {
         /// What was asked for.
         id: String,
     },
+    /// A job needs it.
+    #[error("a job that has not ended reads data set '{id}'; cancel it or wait")]
+    InUse {
+        /// Which.
+        id: String,
+    },
     /// The stored table is damaged.
     #[error("the stored table of data set '{id}' is damaged: {detail}")]
     Damaged {

@@ -56,7 +56,7 @@ impl ColumnMoments {
     }
 
     /// Variance with missing cells at the mean, which is how they will be filled in.
-    fn variance(&self) -> f64 {
+    pub fn variance(&self) -> f64 {
         let rows = self.count + self.missing as f64;
         if rows > 0.0 { self.squares / rows } else { 0.0 }
     }
@@ -102,7 +102,12 @@ impl Scaling {
 
     /// Variance of each scaled input over the training rows.
     pub fn scaled_variances(&self, moments: &[ColumnMoments]) -> Vec<f64> {
-        self.factor.iter().zip(moments).map(|(factor, m)| factor * factor * m.variance()).collect()
+        // Infinite variances stay visible: a factor of zero must not hide them.
+        let scaled = |(factor, m): (&f64, &ColumnMoments)| match m.variance() {
+            variance if variance.is_finite() => factor * factor * variance,
+            overflow => overflow,
+        };
+        self.factor.iter().zip(moments).map(scaled).collect()
     }
 
     /// Largest |scaled input| over the training rows.

@@ -4,7 +4,7 @@ use super::csv::{CsvOptions, CsvTable};
 use super::profile::{Profile, profile};
 use super::upload::{Spool, spool};
 use super::{Column, ContentEncoding, DatasetError, Schema, Table, Task, UploadLimits, table};
-use crate::database::{Database, now};
+use crate::database::{Database, now, refused_by_trigger};
 use crate::files::{DataDir, hex, sweep};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
@@ -47,6 +47,13 @@ pub struct Dataset {
     pub created_at: String,
 }
 
+impl Dataset {
+    /// Where a listing goes on after this one; sound even if it is deleted meanwhile.
+    pub fn cursor(&self) -> String {
+        format!("{}_{}", self.created_at, self.id)
+    }
+}
+
 /// The outcome of an upload.
 pub enum Ingested {
     /// A data set that was not there before.
@@ -84,7 +91,7 @@ impl DatasetStore {
         spool.file.flush()?;
         let id = identity(&spool, options);
         if let Some(dataset) = self.find_by_id(&id)? {
-            return Ok(Ingested::Known(dataset));
+            return Ok(Ingested::Known(self.rename(dataset, options.name.as_deref())?));
         }
 
         let open = || CsvTable::open(spool.file.path(), options.csv, limits.columns);
@@ -105,29 +112,41 @@ impl DatasetStore {
         };
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         file.publish(&self.table_path(&dataset.id))?;
-        self.insert(&dataset)?;
-        Ok(Ingested::New(dataset))
+        if self.insert(&dataset)? {
+            self.rename(dataset, options.name.as_deref()).map(Ingested::New)
+        } else {
+            // Two uploads of the same bytes raced; they wrote the same file.
+            self.find(&dataset.id).map(Ingested::Known)
+        }
     }
 
-    /// Up to `limit` data sets, newest first, older than the one with id `after`.
-    pub fn list(&self, after: Option<&str>, limit: usize) -> Result<Vec<Dataset>, DatasetError> {
+    /// Up to `limit` data sets, newest first, after the one a `cursor` stands for.
+    pub fn list(&self, cursor: Option<&str>, limit: usize) -> Result<Vec<Dataset>, DatasetError> {
+        let (time, id) = match cursor.map(|cursor| cursor.split_once('_')) {
+            None => (None, None),
+            Some(Some((time, id))) => (Some(time), Some(id)),
+            Some(None) => {
+                let detail = "must be the next_cursor of an earlier page".to_owned();
+                return Err(DatasetError::Option { option: "cursor", detail });
+            }
+        };
         self.database.read(|connection| {
             let mut query = connection.prepare(
-                "SELECT * FROM datasets
-                 WHERE ?1 IS NULL OR (created_at, id) < (SELECT created_at, id FROM datasets WHERE id = ?1)
-                 ORDER BY created_at DESC, id DESC LIMIT ?2",
+                "SELECT * FROM datasets WHERE ?1 IS NULL OR (created_at, id) < (?1, ?2)
+                 ORDER BY created_at DESC, id DESC LIMIT ?3",
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = query.query_map(params![after, limit], from_row)?;
+            let rows = query.query_map(params![time, id, limit], from_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 
-    /// The data set with this id, or else the newest of this name.
+    /// The data set with this id, or else the one this name was last given to.
     pub fn find(&self, id_or_name: &str) -> Result<Dataset, DatasetError> {
         let found = self.database.read(|connection| -> Result<_, DatasetError> {
             let mut query = connection.prepare(
-                "SELECT * FROM datasets WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC, created_at DESC LIMIT 1",
+                "SELECT * FROM datasets WHERE id = ?1 OR id = (SELECT dataset FROM dataset_names WHERE name = ?1)
+                 ORDER BY id = ?1 DESC LIMIT 1",
             )?;
             Ok(query.query_row([id_or_name], from_row).optional()?)
         })?;
@@ -139,16 +158,20 @@ impl DatasetStore {
         Table::open(&self.table_path(&dataset.id), &dataset.id, &dataset.schema)
     }
 
-    /// Removes a data set: first its entry, then its file.
-    pub fn delete(&self, id: &str) -> Result<(), DatasetError> {
+    /// Removes a data set, named by id or name: first its entry, then its file.
+    pub fn delete(&self, id_or_name: &str) -> Result<(), DatasetError> {
+        let id = self.find(id_or_name)?.id;
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let removed = self.database.transact(|transaction| -> Result<_, DatasetError> {
-            Ok(transaction.execute("DELETE FROM datasets WHERE id = ?1", [id])?)
+            let removed = transaction.execute("DELETE FROM datasets WHERE id = ?1", [&id]);
+            removed.map_err(|error| {
+                if refused_by_trigger(&error) { DatasetError::InUse { id: id.clone() } } else { error.into() }
+            })
         })?;
         if removed == 0 {
-            return Err(DatasetError::NotFound { id: id.to_owned() });
+            return Err(DatasetError::NotFound { id });
         }
-        Ok(std::fs::remove_file(self.table_path(id))?)
+        Ok(std::fs::remove_file(self.table_path(&id))?)
     }
 
     fn find_by_id(&self, id: &str) -> Result<Option<Dataset>, DatasetError> {
@@ -157,17 +180,33 @@ impl DatasetStore {
         })
     }
 
-    fn insert(&self, dataset: &Dataset) -> Result<(), DatasetError> {
+    /// Whether the entry is new.
+    fn insert(&self, dataset: &Dataset) -> Result<bool, DatasetError> {
         let schema = serde_json::to_string(&dataset.schema).map_err(std::io::Error::from)?;
         self.database.transact(|transaction| {
-            // Two uploads of the same bytes may race; they wrote the same file.
-            transaction.execute(
+            let inserted = transaction.execute(
                 "INSERT INTO datasets (id, name, schema, bytes, sha256, created_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
                 params![dataset.id, dataset.name, schema, dataset.bytes, dataset.sha256, dataset.created_at],
             )?;
-            Ok(())
+            Ok(inserted == 1)
         })
+    }
+
+    /// Gives a data set a name; names it had before still lead to it.
+    fn rename(&self, mut dataset: Dataset, name: Option<&str>) -> Result<Dataset, DatasetError> {
+        let Some(name) = name else { return Ok(dataset) };
+        self.database.transact(|transaction| -> Result<(), DatasetError> {
+            transaction.execute("UPDATE datasets SET name = ?2 WHERE id = ?1", params![dataset.id, name])?;
+            transaction.execute(
+                "INSERT INTO dataset_names (name, dataset) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET dataset = excluded.dataset",
+                params![name, dataset.id],
+            )?;
+            Ok(())
+        })?;
+        name.clone_into(&mut dataset.name);
+        Ok(dataset)
     }
 
     fn table_path(&self, id: &str) -> std::path::PathBuf {

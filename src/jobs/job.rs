@@ -74,6 +74,8 @@ pub struct NewJob {
     pub payload: Value,
     /// Makes submitting twice the same as once.
     pub idempotency_key: Option<String>,
+    /// Of the request as it came: the same key must come with the same.
+    pub fingerprint: String,
 }
 
 /// A job as it stands in the journal.

@@ -1,7 +1,7 @@
 //! Every transition, durable before anyone hears of it.
 
 use super::{Failure, Job, NewJob, Status};
-use crate::database::{Database, now};
+use crate::database::{Database, now, refused_by_trigger};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
@@ -33,6 +33,12 @@ pub enum JobError {
         status: Status,
         /// What is possible.
         detail: &'static str,
+    },
+    /// Deleted while the job was being submitted.
+    #[error("there is no data set '{id}'")]
+    NoDataset {
+        /// As asked for.
+        id: String,
     },
     /// The key was used for another request.
     #[error("the Idempotency-Key was used before for a different request")]
@@ -78,19 +84,18 @@ impl Journal {
     pub(super) fn submit(&self, request: &NewJob, queue_limit: usize) -> Result<Job, JobError> {
         self.database.transact(|transaction| {
             if let Some(key) = &request.idempotency_key
-                && let Some(known) = transaction
-                    .query_row("SELECT * FROM jobs WHERE idempotency_key = ?1", [key], from_row)
-                    .optional()?
+                && let Some(known) = find_key(transaction, key, &request.fingerprint)?
             {
-                return if known.request == *request { Ok(known) } else { Err(JobError::KeyReused) };
+                return Ok(known);
             }
             if count(transaction, Status::Queued)? >= queue_limit {
                 return Err(JobError::QueueFull { limit: queue_limit });
             }
             let id = format!("job-{}", uuid::Uuid::now_v7().simple());
-            transaction.execute(
-                "INSERT INTO jobs (id, kind, model, dataset, payload, status, attempt, created_at, idempotency_key)
-                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7)",
+            let inserted = transaction.execute(
+                "INSERT INTO jobs (id, kind, model, dataset, payload, status, attempt, created_at,
+                                   idempotency_key, fingerprint)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7, ?8)",
                 params![
                     id,
                     request.kind,
@@ -98,9 +103,14 @@ impl Journal {
                     request.dataset,
                     request.payload.to_string(),
                     now(),
-                    request.idempotency_key
+                    request.idempotency_key,
+                    request.fingerprint
                 ],
-            )?;
+            );
+            inserted.map_err(|error| {
+                let id = request.dataset.clone();
+                if refused_by_trigger(&error) { JobError::NoDataset { id } } else { error.into() }
+            })?;
             find(transaction, &id)
         })
     }
@@ -144,13 +154,25 @@ impl Journal {
         })
     }
 
-    /// Puts a job back that stopped because the service goes down; that start does not count.
+    /// Puts a job back that stopped because the service goes down; that start does not count. One
+    /// that was canceled meanwhile stays so.
     pub(super) fn requeue(&self, id: &str) -> Result<(), JobError> {
         self.database.transact(|transaction| {
-            transaction
-                .execute("UPDATE jobs SET status = 'queued', attempt = max(attempt - 1, 0) WHERE id = ?1", [id])?;
+            transaction.execute(
+                "UPDATE jobs SET status = 'queued', attempt = max(attempt - 1, 0) WHERE id = ?1 AND status = 'running'",
+                [id],
+            )?;
+            transaction.execute(
+                "UPDATE jobs SET status = 'canceled', finished_at = ?2 WHERE id = ?1 AND status = 'canceling'",
+                params![id, now()],
+            )?;
             Ok(())
         })
+    }
+
+    /// The job a key was used for, if it was.
+    pub(super) fn find_key(&self, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
+        self.database.read(|connection| find_key(connection, key, fingerprint))
     }
 
     /// Asks for the end of a job: at once where it waits, soon where it runs.
@@ -209,17 +231,6 @@ impl Journal {
         })
     }
 
-    /// Whether a job that has not ended reads this data set.
-    pub(super) fn uses_dataset(&self, dataset: &str) -> Result<bool, JobError> {
-        self.database.read(|connection| {
-            Ok(connection.query_row(
-                "SELECT EXISTS (SELECT 1 FROM jobs WHERE dataset = ?1 AND status IN ('queued', 'running', 'canceling'))",
-                [dataset],
-                |row| row.get(0),
-            )?)
-        })
-    }
-
     pub(super) fn count(&self, status: Status) -> Result<usize, JobError> {
         self.database.read(|connection| count(connection, status))
     }
@@ -227,6 +238,14 @@ impl Journal {
 
 fn count(connection: &Connection, status: Status) -> Result<usize, JobError> {
     Ok(connection.query_row("SELECT count(*) FROM jobs WHERE status = ?1", [status.name()], |row| row.get(0))?)
+}
+
+fn find_key(connection: &Connection, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
+    let known = connection.query_row("SELECT * FROM jobs WHERE idempotency_key = ?1", [key], from_row).optional()?;
+    match known {
+        Some(job) if job.request.fingerprint != fingerprint => Err(JobError::KeyReused),
+        known => Ok(known),
+    }
 }
 
 fn find(connection: &Connection, id: &str) -> Result<Job, JobError> {
@@ -251,6 +270,7 @@ fn from_row(row: &Row) -> rusqlite::Result<Job> {
             dataset: row.get("dataset")?,
             payload: json("payload")?.ok_or_else(|| damaged("payload"))?,
             idempotency_key: row.get("idempotency_key")?,
+            fingerprint: row.get("fingerprint")?,
         },
         status: Status::from_name(&status).ok_or_else(|| damaged("status"))?,
         attempt: row.get("attempt")?,

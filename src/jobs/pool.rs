@@ -124,9 +124,9 @@ impl JobPool {
         self.shared.journal.delete(id)
     }
 
-    /// Whether a job that has not ended reads this data set.
-    pub fn uses_dataset(&self, dataset: &str) -> Result<bool, JobError> {
-        self.shared.journal.uses_dataset(dataset)
+    /// The job an idempotency key was used for, if it was; refused for a different request.
+    pub fn find_key(&self, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
+        self.shared.journal.find_key(key, fingerprint)
     }
 
     /// Jobs in this state.
@@ -268,6 +268,7 @@ mod tests {
             dataset: "ds".into(),
             payload: json!(payload),
             idempotency_key: None,
+            fingerprint: payload.into(),
         }
     }
 
@@ -280,6 +281,8 @@ mod tests {
     fn database() -> (tempfile::TempDir, Database) {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(&folder.path().join("jobs.sqlite")).unwrap();
+        let dataset = "INSERT INTO datasets VALUES ('ds', 'ds', '{}', 1, '', '')";
+        database.transact(|transaction| transaction.execute(dataset, [])).unwrap();
         (folder, database)
     }
 
@@ -330,7 +333,7 @@ mod tests {
         let keyed = NewJob { idempotency_key: Some("k".into()), ..request("work") };
         let first = pool.submit(&keyed).unwrap();
         assert_eq!(pool.submit(&keyed).unwrap().id, first.id);
-        let other = NewJob { payload: json!("other"), ..keyed };
+        let other = NewJob { fingerprint: "other".into(), ..keyed };
         assert!(matches!(pool.submit(&other), Err(JobError::KeyReused)));
         pool.submit(&request("work")).unwrap();
         pool.submit(&request("work")).unwrap();
@@ -348,6 +351,19 @@ mod tests {
         let job = first.find(&job.id).unwrap();
         assert_eq!((job.status, job.attempt), (Status::Queued, 0));
         assert!(matches!(first.submit(&request("work")), Err(JobError::Draining)));
+    }
+
+    #[test]
+    fn a_job_needs_its_data_set_and_holds_it() {
+        let (_folder, database) = database();
+        let (pool, _started) = pool(&database, 0);
+        let orphan = NewJob { dataset: "none".into(), ..request("work") };
+        assert!(matches!(pool.submit(&orphan), Err(JobError::NoDataset { .. })));
+        let job = pool.submit(&request("work")).unwrap();
+        let delete = || database.transact(|transaction| transaction.execute("DELETE FROM datasets", []));
+        assert!(crate::database::refused_by_trigger(&delete().unwrap_err()));
+        pool.cancel(&job.id).unwrap();
+        delete().unwrap();
     }
 
     /// What a killed process leaves behind runs again, three times at most.

@@ -78,6 +78,7 @@ struct PayloadV1 {
     spec: String,
     dataset: String,
     report: FitReport,
+    failure_probability: f64,
     evidence: Evidence,
     measured: Measured,
 }
@@ -98,6 +99,7 @@ pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
         spec: model.spec.clone(),
         dataset: model.dataset.clone(),
         report: model.report.clone(),
+        failure_probability: model.failure_probability,
         evidence: model.evidence.clone(),
         measured: model.measured.clone(),
     };
@@ -178,6 +180,7 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         spec: payload.spec,
         dataset: payload.dataset,
         report: payload.report,
+        failure_probability: payload.failure_probability,
         evidence: payload.evidence,
         measured: payload.measured,
     })

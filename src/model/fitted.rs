@@ -42,6 +42,8 @@ pub struct FittedModel {
     pub dataset: String,
     /// How the fit went.
     pub report: FitReport,
+    /// δ the guarantees were asked for at.
+    pub failure_probability: f64,
     /// What the bounds need.
     pub evidence: wang::Evidence,
     /// What was measured next to the bounds.

@@ -6,7 +6,7 @@ use crate::files::{DataDir, hex, sweep};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 /// Why the registry refused.
@@ -175,7 +175,13 @@ impl ModelRegistry {
 
     /// Reads the artifact of a version.
     pub fn load(&self, entry: &ModelVersion) -> Result<FittedModel, RegistryError> {
-        let bytes = std::fs::read(self.path(&entry.artifact))?;
+        let bytes = match std::fs::read(self.path(&entry.artifact)) {
+            // Deleted since it was looked up.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version });
+            }
+            outcome => outcome?,
+        };
         decode(&bytes).map_err(|cause| RegistryError::Artifact {
             name: entry.name.clone(),
             version: entry.version,
@@ -198,7 +204,10 @@ impl ModelRegistry {
             Ok::<_, RegistryError>(())
         })?;
         for entry in &doomed {
-            std::fs::remove_file(self.path(&entry.artifact))?;
+            match std::fs::remove_file(self.path(&entry.artifact)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {} // another delete was faster
+                outcome => outcome?,
+            }
         }
         Ok(doomed)
     }

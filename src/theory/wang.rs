@@ -48,13 +48,18 @@ pub fn threshold_printed(
     failure_probability: f64,
 ) -> f64 {
     let (b, n, s) = (feature_bound, sample_count as f64, feature_count as f64);
-    2.0 * b / n.sqrt() * (s / failure_probability).ln().sqrt()
+    2.0 * b / n.sqrt() * log_ratio(s, failure_probability).sqrt()
 }
 
 /// Smallest λ that the proof of Theorem 1 needs: b·√(8 log(s/δ)/(3n)). [W, Lemma 3 with ε = λ]
 pub fn threshold_proof(feature_bound: f64, sample_count: usize, feature_count: usize, failure_probability: f64) -> f64 {
     let (b, n, s) = (feature_bound, sample_count as f64, feature_count as f64);
-    b * (8.0 * (s / failure_probability).ln() / (3.0 * n)).sqrt()
+    b * (8.0 * log_ratio(s, failure_probability) / (3.0 * n)).sqrt()
+}
+
+/// log(s/δ), without overflow for the smallest δ.
+fn log_ratio(s: f64, delta: f64) -> f64 {
+    s.ln() - delta.ln()
 }
 
 /// (4b/m)·Q. [W, Thm 1, eq. (2)]
@@ -158,24 +163,43 @@ fn statement(status: Status, bound: f64, variance: f64, failure_probability: f64
     let percent = 100.0 * (1.0 - failure_probability);
     let claim = format!(
         "with probability {percent} % over the training rows and the features, the average squared difference \
-         between this model and the exact kernel method is at most {bound:.4}"
+         between this model and the exact kernel method is at most {}",
+        rounded_up(bound)
     );
-    let (have, need) = (condition.have.unwrap_or_default(), condition.need.unwrap_or_default());
+    let variance = rounded_up(variance);
+    let have = condition.have.unwrap_or_default();
+    let need = rounded_up(condition.need.unwrap_or_default());
     match status {
-        Status::Holds => format!("Proved: {claim}; the target's variance is {variance:.4}."),
+        Status::Holds => format!("Proved: {claim}; the target's variance is {variance}."),
         Status::Conditional => {
             format!(
                 "If the assumptions marked 'assumed' are true, then {claim}; the target's variance is {variance:.4}."
             )
         }
         Status::Vacuous => format!(
-            "True but empty: {claim}, which is no better than the target's variance {variance:.4}. \
+            "True but empty: {claim}, which is no better than the target's variance {variance}. \
              More features or a larger lambda would make it informative."
         ),
         Status::NotApplicable => format!(
-            "Not a guarantee for this model: the proof needs lambda >= {need:.6} and this model has {have:.6}. \
-             Trained with lambda at least {need:.6} it would apply; the value shown is what the formula gives here."
+            "Not a guarantee for this model: the proof needs lambda >= {need} and this model has {have:.4e}. \
+             Trained with lambda = {need} it would apply; the value shown is what the formula gives here."
         ),
+    }
+}
+
+/// Four significant digits, rounded up: what is said to be at most this is.
+fn rounded_up(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let exponent = value.abs().log10().floor() as i32;
+    let step = 10_f64.powi(exponent - 3);
+    let rounded = (value / step).ceil() * step;
+    let (small, large) = (-4, 6);
+    if (small..large).contains(&exponent) {
+        format!("{rounded:.*}", (3 - exponent).max(0) as usize)
+    } else {
+        format!("{rounded:.3e}")
     }
 }
 
@@ -213,6 +237,22 @@ mod tests {
         assert!(threshold_proof(1.0, 100, 50, 0.01) > threshold_proof(1.0, 100, 50, 0.05));
         assert!(threshold_proof(1.0, 200, 50, 0.05) < threshold_proof(1.0, 100, 50, 0.05));
         assert!(threshold_proof(1.0, 100, 50, 0.05) < threshold_printed(1.0, 100, 50, 0.05));
+    }
+
+    #[test]
+    fn numbers_in_words_are_rounded_up() {
+        for (value, text) in [
+            (0.014_800_1, "0.01481"),
+            (6.123_4e-12, "6.124e-12"),
+            (1_355.378, "1356"),
+            (0.203_379_8, "0.2034"),
+            (123_456.7, "123500"),
+            (9.9999, "10.000"),
+            (2.5e9, "2.500e9"),
+        ] {
+            assert_eq!(rounded_up(value), text);
+            assert!(rounded_up(value).parse::<f64>().unwrap() >= value);
+        }
     }
 
     #[test]

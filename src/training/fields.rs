@@ -13,6 +13,11 @@ pub struct Problem {
     pub detail: String,
 }
 
+/// The JSON pointer to a member of what `parent` points to. [RFC 6901]
+pub fn pointer(parent: &str, member: &str) -> String {
+    format!("{parent}/{}", member.replace('~', "~0").replace('/', "~1"))
+}
+
 /// One JSON object being read. Problems of all objects of a request collect in one list, so that a
 /// user sees them all at once.
 pub(super) struct Fields<'a> {
@@ -125,6 +130,6 @@ impl<'a> Fields<'a> {
     }
 
     fn place(&self, name: &str) -> String {
-        format!("{}/{}", self.pointer, name.replace('~', "~0").replace('/', "~1"))
+        pointer(&self.pointer, name)
     }
 }

@@ -20,6 +20,6 @@ mod train;
 mod certify;
 
 pub use cost::estimate_memory;
-pub use fields::Problem;
+pub use fields::{Problem, pointer};
 pub use spec::{GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
 pub use train::{Observer, Stage, TrainError, Trained, train};

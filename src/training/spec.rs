@@ -98,7 +98,7 @@ impl TrainSpec {
             ),
             feature_count: features.integer(
                 "count",
-                DEFAULT_FEATURE_COUNT.min(most),
+                DEFAULT_FEATURE_COUNT.min(most) & !1,
                 |count| count >= 2 && count.is_multiple_of(2) && count <= most,
                 &format!("an even number from 2 to {most}: the pair map makes two columns of each draw"),
             ) as usize,

@@ -108,7 +108,7 @@ pub fn train(
     let scaling = Scaling::fit(spec.scaling, &moments);
     let variances = scaling.scaled_variances(&moments);
     let inputs = InputPipeline { encoding: Encoding::of(schema), scaling };
-    check_learnable(&run, &variances, &targets)?;
+    check_learnable(&run, &inputs.encoding, &variances, &targets)?;
     clock.lap(Stage::Scale);
 
     let n = run.rows.count(Part::Training);
@@ -161,6 +161,7 @@ pub fn train(
         intercept: targets.mean(),
         spec: spec.to_json().to_string(),
         dataset: dataset.to_owned(),
+        failure_probability: spec.guarantees.delta,
         evidence: super::certify::evidence(spec, n, lambda, target_mean_square),
         measured: super::certify::NOTHING_MEASURED,
         report,
@@ -265,8 +266,20 @@ impl Run<'_> {
 }
 
 /// What the validation share of the rows leaves must vary.
-fn check_learnable(run: &Run, variances: &[f64], targets: &ColumnMoments) -> Result<(), TrainError> {
+fn check_learnable(
+    run: &Run,
+    encoding: &Encoding,
+    variances: &[f64],
+    targets: &ColumnMoments,
+) -> Result<(), TrainError> {
     let refuse = |detail: &str| Err(TrainError::Data(detail.to_owned()));
+    if let Some(input) = variances.iter().position(|variance| !variance.is_finite()) {
+        let name = encoding.column_of(input).map_or("?", |column| column.name.as_str());
+        return refuse(&format!("the values of column '{name}' are so large that their squares overflow; rescale it"));
+    }
+    if !targets.variance().is_finite() {
+        return refuse("the values of the target are so large that their squares overflow; rescale it");
+    }
     if run.rows.count(Part::Training) < 2 {
         return refuse("fewer than two rows are left for training");
     }

@@ -86,7 +86,7 @@ async fn ten_thousand_columns() {
     let numbers = vec!["1"; 10_000].join(",");
     let table = format!("{}\n{numbers}\n{numbers}\n", names.join(","));
     let body = refused(&Service::start(), "", table, 422, "invalid_table").await;
-    assert_eq!(detail(&body), "the table has 10000 columns; the limit is 4096");
+    assert_eq!(detail(&body), "line 1: more than 4096 columns, which is the limit");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! kill -9 at the worst moments: nothing half-written shows, everything acknowledged is there.
 
 use crate::harness::waves;
-use crate::process::{Process, begin_upload};
+use crate::process::{Process, begin_upload, listen_to_events};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -130,9 +130,11 @@ fn sigterm_puts_the_running_job_back_and_exits_cleanly() {
     let spec = json!({"features": {"count": 4096}, "guarantees": {"exact_rows": 0}});
     let job = process.submit(&json!({"model": "long", "dataset": "long", "spec": spec}));
     process.wait_for(&job, &["running"]);
+    let listener = listen_to_events(&process, &job);
     let (code, took) = process.terminate();
     assert_eq!(code, 0);
-    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert!(took < Duration::from_secs(15), "{took:?}"); // not the whole grace time of 20 s
+    assert!(listener.join().unwrap().contains("event: state"));
 
     let process = Process::start(folder.path());
     let job = process.wait_for(&job, &["running"]);

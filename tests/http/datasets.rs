@@ -39,9 +39,12 @@ async fn an_upload_is_described_previewed_listed_and_deleted() {
 async fn the_same_bytes_are_the_same_data_set_however_they_travel() {
     let service = Service::start();
     let table = waves(50);
-    let first = service.upload("name=a", table.clone()).await.ok(201);
-    let again = service.upload("name=b", table.clone()).await.ok(200);
-    assert_eq!(first, again);
+    let named = service.upload("name=a", table.clone()).await.ok(201);
+    let first = service.upload("name=b", table.clone()).await.ok(200);
+    assert_eq!((&first["id"], &first["name"]), (&named["id"], &json!("b")));
+    for name in ["a", "b"] {
+        assert_eq!(service.get(&format!("/api/v1/datasets/{name}")).await.ok(200), first); // both lead to it
+    }
 
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(table.as_bytes()).unwrap();
@@ -102,4 +105,6 @@ async fn listings_are_paged() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 5);
+    service.get("/api/v1/datasets?cursor=nonsense").await.refused(422, "invalid_parameter");
+    service.get("/api/v1/datasets?limit=0").await.refused(422, "invalid_parameter");
 }

@@ -129,6 +129,13 @@ async fn training_twice_gives_the_same_model_bit_for_bit() {
 #[tokio::test]
 async fn failures_of_training_are_told_in_words() {
     let service = Service::start();
+    for (table, word) in [("x,y\n1e200,1\n-1e200,2\n0,3\n", "column 'x'"), ("x,y\n1,1e200\n2,-1e200\n3,0\n", "target")]
+    {
+        service.upload("name=huge", table).await.ok(201);
+        let job = service.train("huge", "huge", &json!({})).await;
+        assert_eq!(job["error"]["code"], "nothing_to_learn");
+        assert!(job["error"]["detail"].as_str().unwrap().contains(word), "{job}");
+    }
     // All rows but one hold the same x, and that one is unlabelled.
     service.upload("name=flat", "x,y\n1,1\n1,2\n1,3\n1,4\n1,5\n2,\n").await.ok(201);
     let job = service.train("flat", "flat", &json!({})).await;

@@ -52,8 +52,9 @@ async fn wrong_cells_are_placed() {
     for (body, pointer) in [
         (json!({"rows": [green, [0.3, "green"]]}), "/rows/1"),
         (json!({"rows": [green, ["a", "green", true]]}), "/rows/1/x"),
-        (json!({"rows": [green, [0.3, 7, true]]}), "/rows/1/colour"),
-        (json!({"rows": [green, [[0.3], "green", true]]}), "/rows/1/0"),
+        (json!({"rows": [green, [0.3, "green", 7]]}), "/rows/1/even"),
+        (json!({"rows": [green, [[0.3], "green", true]]}), "/rows/1/x"),
+        (json!({"rows": [green, [1e308, "green", true]]}), "/rows/1"),
         (json!({"rows": []}), "/rows"),
         (json!({"rows": 3}), "/rows"),
         (json!({"rows": [green], "records": []}), ""),
@@ -144,6 +145,11 @@ async fn guarantees_follow_delta_and_the_ridge() {
     let bound = safe["guarantees"][0]["value"].as_f64().unwrap();
     assert!(safe["measured"]["exact_krr_error"].as_f64().unwrap() < bound);
     assert!(bound <= safe["guarantees"][1]["value"].as_f64().unwrap());
+    // Without a delta, the one the model was trained for counts.
+    let spec = json!({"features": {"count": 400}, "lambda": "certified", "guarantees": {"delta": 0.3}});
+    service.train("bold", "waves", &spec).await;
+    let bold = service.get("/api/v1/models/bold/guarantees").await.ok(200);
+    assert_eq!((&bold["delta"], &bold["guarantees"][0]["status"]), (&json!(0.3), &json!("conditional")));
     // A smaller δ needs a larger λ.
     let stricter = service.get("/api/v1/models/safe/versions/1/guarantees?delta=0.001").await.ok(200);
     assert_eq!(stricter["guarantees"][0]["status"], "not_applicable");

@@ -1,7 +1,7 @@
 //! The real binary on a real socket, to be killed.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -108,4 +108,18 @@ pub(crate) fn begin_upload(process: &Process, part: &str, announced: usize) -> T
     stream.write_all(part.as_bytes()).unwrap();
     stream.flush().unwrap();
     stream
+}
+
+/// Follows the events of a job until the stream ends, and gives what came.
+pub(crate) fn listen_to_events(process: &Process, job: &str) -> std::thread::JoinHandle<String> {
+    let mut stream = process.connect();
+    let head = format!("GET /api/v1/jobs/{job}/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap(); // the answer has begun
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
 }
