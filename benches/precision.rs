@@ -48,12 +48,12 @@ fn fit<T: Wave>(map: &FeatureMap, x: &Array2<f64>, y: &Array1<f64>, lambda: f64)
     let mut block = BlockGram::<T>::new(map.feature_count());
     let mut gram = Gram::new(map.feature_count());
     let blocks = || x.axis_chunks_iter(Axis(0), BLOCK_ROWS);
-    let features = |inputs: ndarray::ArrayView2<f64>| projector.transform(inputs.mapv(T::from_f64).view());
+    let features = |inputs: ndarray::ArrayView2<f64>| projector.transform(inputs);
     for (inputs, targets) in blocks().zip(y.axis_chunks_iter(Axis(0), BLOCK_ROWS)) {
         block.fill(features(inputs).view(), targets);
         gram.add(&block);
     }
-    let solution = solve_ridge(gram, lambda).expect("the ridge is positive");
+    let solution = solve_ridge(&gram.into_normal_equations(), lambda).expect("the ridge is positive");
     let predictions = blocks().flat_map(|inputs| features(inputs).mapv(T::to_f64).dot(&solution.weights)).collect();
     (solution, predictions)
 }

@@ -4,8 +4,9 @@
 
 use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_ssyrk};
 use ndarray::{Array1, Array2, ArrayView2, LinalgScalar};
-use ndarray_linalg::{EighInto, FactorizeCInto, SolveC, UPLO};
+use ndarray_linalg::{FactorizeCInto, SolveC, UPLO};
 use openblas_src as _; // named once, so that the linker keeps it
+use std::ffi::{c_char, c_int};
 
 /// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
 pub trait Real: LinalgScalar + Send + Sync {
@@ -98,7 +99,21 @@ impl RankUpdate {
 }
 
 unsafe extern "C" {
-    fn openblas_set_num_threads(count: std::ffi::c_int);
+    fn openblas_set_num_threads(count: c_int);
+
+    fn dsyevd_(
+        jobz: *const c_char,
+        uplo: *const c_char,
+        n: *const c_int,
+        a: *mut f64,
+        lda: *const c_int,
+        w: *mut f64,
+        work: *mut f64,
+        lwork: *const c_int,
+        iwork: *mut c_int,
+        liwork: *const c_int,
+        info: *mut c_int,
+    );
 }
 
 /// One BLAS thread per call: we run row blocks in parallel ourselves, so that thread counts stay
@@ -113,7 +128,13 @@ pub fn use_one_blas_thread() {
 #[error("{routine} failed: {cause}")]
 pub struct FactorError {
     routine: &'static str,
-    cause: ndarray_linalg::error::LinalgError,
+    cause: String,
+}
+
+impl FactorError {
+    fn new(routine: &'static str, cause: impl ToString) -> Self {
+        Self { routine, cause: cause.to_string() }
+    }
 }
 
 /// A = L·Lᵀ of a symmetric positive definite matrix, ready to solve with.
@@ -128,20 +149,58 @@ impl Cholesky {
         let factor = matrix
             .reversed_axes()
             .factorizec_into(UPLO::Upper)
-            .map_err(|cause| FactorError { routine: "Cholesky factorisation", cause })?;
+            .map_err(|cause| FactorError::new("Cholesky factorisation", cause))?;
         Ok(Self { factor })
     }
 
     /// Solves A·x = b.
     pub fn solve(&self, b: &Array1<f64>) -> Result<Array1<f64>, FactorError> {
-        self.factor.solvec(b).map_err(|cause| FactorError { routine: "Cholesky solve", cause })
+        self.factor.solvec(b).map_err(|cause| FactorError::new("Cholesky solve", cause))
     }
 }
 
-/// Eigenvalues in ascending order and the eigenvectors as columns of a symmetric matrix, of which
-/// only the lower triangle is read.
-pub fn symmetric_eigen(matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
-    matrix.eigh_into(UPLO::Lower).map_err(|cause| FactorError { routine: "symmetric eigendecomposition", cause })
+/// Eigenvalues in ascending order and the eigenvectors as **rows** of a symmetric matrix, of which
+/// only the lower triangle is read. Divide and conquer (`dsyevd`): several times faster than the QR
+/// iteration that ndarray-linalg offers.
+pub fn symmetric_eigen(mut matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
+    const ROUTINE: &str = "symmetric eigendecomposition";
+    let order = matrix.nrows();
+    assert!(matrix.is_standard_layout() && matrix.ncols() == order);
+    let n = i32::try_from(order).map_err(|cause| FactorError::new(ROUTINE, cause))?;
+    let mut values = Array1::zeros(order);
+    let (mut status, mut work, mut integers) = (0, vec![0.0], vec![0]);
+    for query in [true, false] {
+        let length = |count: usize| i32::try_from(count).map_err(|cause| FactorError::new(ROUTINE, cause));
+        let (work_length, integer_length) =
+            if query { (-1, -1) } else { (length(work.len())?, length(integers.len())?) };
+        // SAFETY: `matrix` is a dense order×order array, `values` has `order` elements, and the
+        // workspaces have the lengths passed with them; a length of −1 only asks for their sizes. To
+        // Fortran the row-major lower triangle is an upper one, and eigenvectors come as columns,
+        // which are our rows.
+        unsafe {
+            dsyevd_(
+                c"V".as_ptr(),
+                c"U".as_ptr(),
+                &raw const n,
+                matrix.as_mut_ptr(),
+                &raw const n,
+                values.as_mut_ptr(),
+                work.as_mut_ptr(),
+                &raw const work_length,
+                integers.as_mut_ptr(),
+                &raw const integer_length,
+                &raw mut status,
+            );
+        }
+        if status != 0 {
+            return Err(FactorError::new(ROUTINE, format!("dsyevd returned {status}")));
+        }
+        if query {
+            work = vec![0.0; work[0] as usize];
+            integers = vec![0; integers[0] as usize];
+        }
+    }
+    Ok((values, matrix))
 }
 
 /// Copies the lower triangle onto the upper one.
@@ -211,6 +270,17 @@ mod tests {
     #[test]
     fn an_indefinite_matrix_is_refused() {
         assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err());
+    }
+
+    #[test]
+    fn eigenvectors_are_rows_and_rebuild_the_matrix() {
+        let matrix = array![[4.0, f64::NAN, f64::NAN], [2.0, 5.0, f64::NAN], [1.0, -1.0, 3.0]];
+        let mut full = matrix.clone();
+        mirror_lower(&mut full);
+        let (values, vectors) = symmetric_eigen(matrix).unwrap();
+        let rebuilt = vectors.t().dot(&Array2::from_diag(&values)).dot(&vectors);
+        assert!((&rebuilt - &full).iter().all(|difference| difference.abs() < 1e-13));
+        assert!(values[0] <= values[1] && values[1] <= values[2]);
     }
 
     #[test]

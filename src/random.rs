@@ -11,6 +11,14 @@ pub enum Purpose {
     Frequencies = 1,
     /// Which rows are held out.
     Split = 2,
+    /// Phases of a phase map; the index is the draw.
+    Phases = 3,
+    /// Directions of orthogonal draws; the index is the draw or the block.
+    Directions = 4,
+    /// Norms of orthogonal draws; the index is the draw.
+    Norms = 5,
+    /// Which rows a bandwidth rule looks at.
+    RowSample = 6,
 }
 
 /// One stream of random numbers.

@@ -84,7 +84,6 @@ fn result(version: &ModelVersion) -> Value {
 
 /// What is told about a model: shapes, the resolved spec, how the fit went, and a row to try.
 fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
-    let Kernel::Gaussian { bandwidth } = model.kernel;
     let mut report = json!(model.report);
     let stages = stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
     report["stage_seconds"] = Value::Object(stages.collect());
@@ -92,15 +91,29 @@ fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
         "target": model.target,
         "columns": model.inputs.encoding.columns,
         "example_row": example_row(model),
-        "kernel": {"name": "gaussian", "bandwidth": bandwidth},
+        "kernel": describe_kernel(model.map.kernel),
         "shapes": {
             "inputs": model.inputs.input_dim(),
             "features": model.map.feature_count(),
-            "frequencies": model.map.frequencies.dim(),
+            "draws": model.map.draw_count(),
         },
         "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
         "report": report,
     })
+}
+
+fn describe_kernel(kernel: Kernel) -> Value {
+    let mut description = json!({"name": kernel.shape().name()});
+    if let Some(bandwidth) = kernel.bandwidth() {
+        description["bandwidth"] = json!(bandwidth);
+    }
+    match kernel {
+        Kernel::Matern { nu, .. } => description["nu"] = json!(nu),
+        Kernel::Spline { order } => description["order"] = json!(order),
+        Kernel::Gaussian { .. } | Kernel::Laplace { .. } | Kernel::Cauchy { .. } | Kernel::Angular | Kernel::Linear => {
+        }
+    }
+    description
 }
 
 /// A row in the middle of the training data.

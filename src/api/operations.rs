@@ -71,9 +71,9 @@ pub(super) async fn info(State(state): State<AppState>) -> Json<Value> {
         },
         "offers": {
             "learners": ["ridge"],
-            "kernels": ["gaussian"],
-            "maps": ["pair"],
-            "samplings": ["plain"],
+            "kernels": ["gaussian", "laplace", "matern", "cauchy", "angular", "spline", "linear"],
+            "maps": ["pair", "phase", "sign", "spline", "linear"],
+            "samplings": ["plain", "orthogonal", "structured", "quasi_monte_carlo"],
             "guarantees": ["wang.theorem1", "wang.remark1"],
         },
         "authentication": false,

@@ -45,7 +45,7 @@ async fn answer(
     let (entry, predictor) = load(&state, name, version).await?;
     let request = Request::read(&body, predictor.model(), state.config.max_prediction_rows)?;
     let (as_objects, unknown_levels, source) = (request.as_objects, request.unknown_levels, request.source);
-    let work = request.codes.len() * predictor.model().map.frequencies.len();
+    let work = request.codes.len() * predictor.model().map.operations_per_row();
     let values = if work <= INLINE_WORK {
         request.predict(&predictor)
     } else {

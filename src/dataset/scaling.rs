@@ -10,6 +10,8 @@ pub enum ScalingRule {
     Standard,
     /// Onto [−1, 1].
     Minmax,
+    /// Onto [0, 1].
+    Unit,
     /// As they are.
     None,
 }
@@ -83,7 +85,8 @@ impl Scaling {
     pub fn fit(rule: ScalingRule, moments: &[ColumnMoments]) -> Self {
         let offset = |m: &ColumnMoments| match rule {
             ScalingRule::Standard => m.mean,
-            ScalingRule::Minmax if m.is_constant() => m.mean,
+            ScalingRule::Minmax | ScalingRule::Unit if m.is_constant() => m.mean,
+            ScalingRule::Unit => m.min,
             ScalingRule::Minmax => m.min / 2.0 + m.max / 2.0,
             ScalingRule::None => 0.0,
         };
@@ -92,6 +95,7 @@ impl Scaling {
             _ if m.is_constant() => 0.0,
             ScalingRule::Standard => 1.0 / m.variance().sqrt(),
             ScalingRule::Minmax => 2.0 / (m.max - m.min),
+            ScalingRule::Unit => 1.0 / (m.max - m.min),
         };
         Self {
             fill: moments.iter().map(|m| m.mean).collect(),
@@ -160,6 +164,7 @@ mod tests {
     fn rules_by_hand() {
         assert_eq!(scaled(ScalingRule::Standard, &[1.0, 3.0]), [-1.0, 1.0]);
         assert_eq!(scaled(ScalingRule::Minmax, &[0.0, 1.0, 4.0]), [-1.0, -0.5, 1.0]);
+        assert_eq!(scaled(ScalingRule::Unit, &[2.0, 3.0, 6.0]), [0.0, 0.25, 1.0]);
         assert_eq!(scaled(ScalingRule::None, &[0.0, 7.0]), [0.0, 7.0]);
     }
 

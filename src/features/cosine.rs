@@ -6,6 +6,9 @@ use crate::linalg::Real;
 pub trait Wave: Real {
     /// `cosines[i] = amplitude·cos(angles[i])`, `sines[i] = amplitude·sin(angles[i])`.
     fn cos_sin(amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]);
+
+    /// `cosines[i] = amplitude·cos(angles[i])`.
+    fn cosines(amplitude: Self, angles: &[Self], cosines: &mut [Self]);
 }
 
 impl Wave for f64 {
@@ -14,6 +17,12 @@ impl Wave for f64 {
             let (s, c) = angle.sin_cos();
             *cosine = amplitude * c;
             *sine = amplitude * s;
+        }
+    }
+
+    fn cosines(amplitude: Self, angles: &[Self], cosines: &mut [Self]) {
+        for (angle, cosine) in angles.iter().zip(cosines) {
+            *cosine = amplitude * f64::cos(*angle);
         }
     }
 }
@@ -36,6 +45,21 @@ impl Wave for f32 {
                     let (s, c) = f64::from(*angle).sin_cos();
                     *cosine = amplitude * c as f32;
                     *sine = amplitude * s as f32;
+                }
+            }
+        }
+    }
+
+    fn cosines(amplitude: Self, angles: &[Self], cosines: &mut [Self]) {
+        pulp::Arch::new().dispatch(|| {
+            for (angle, cosine) in angles.iter().zip(&mut *cosines) {
+                *cosine = amplitude * small_cos_sin(*angle).0;
+            }
+        });
+        if angles.iter().any(|angle| angle.abs() > REDUCIBLE) {
+            for (angle, cosine) in angles.iter().zip(cosines) {
+                if angle.abs() > REDUCIBLE {
+                    *cosine = amplitude * f64::from(*angle).cos() as f32;
                 }
             }
         }
@@ -78,6 +102,9 @@ mod tests {
         let mut cosines = vec![0.0; angles.len()];
         let mut sines = vec![0.0; angles.len()];
         f32::cos_sin(1.0, angles, &mut cosines, &mut sines);
+        let mut alone = vec![0.0; angles.len()];
+        f32::cosines(1.0, angles, &mut alone);
+        assert_eq!(cosines, alone);
         let mut largest: f64 = 0.0;
         for ((angle, cosine), sine) in angles.iter().zip(cosines).zip(sines) {
             let (s, c) = f64::from(*angle).sin_cos();

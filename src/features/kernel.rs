@@ -1,49 +1,129 @@
-//! The closed set of kernels and the rules that choose their bandwidth.
+//! The closed set of kernels.
 
-use super::gaussian;
-use crate::random::{Purpose, Stream};
-use ndarray::{Array2, ArrayView1};
+use super::{angular, cauchy, gaussian, laplace, linear, matern, spline};
+use crate::random::normal_quantile;
+use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
-/// A kernel by name, before its bandwidth is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KernelName {
+/// A kernel before its bandwidth is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum KernelShape {
     /// exp(−‖x−x'‖²/(2σ²)).
     Gaussian,
+    /// exp(−‖x−x'‖₁/σ).
+    Laplace,
+    /// Matérn of smoothness ν.
+    Matern {
+        /// ν.
+        nu: f64,
+    },
+    /// Π 1/(1 + (xⱼ−x'ⱼ)²/σ²).
+    Cauchy,
+    /// (2/π)·arcsin of the cosine of the angle.
+    Angular,
+    /// Periodic spline on [0, 1].
+    Spline {
+        /// q, even.
+        order: u32,
+    },
+    /// xᵀx'.
+    Linear,
 }
 
-/// How the bandwidth is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bandwidth {
-    /// The root mean squared distance between training rows.
-    MeanDistance,
-    /// Given by the user.
-    Fixed(f64),
+impl KernelShape {
+    /// Its name in specs and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gaussian => "gaussian",
+            Self::Laplace => "laplace",
+            Self::Matern { .. } => "matern",
+            Self::Cauchy => "cauchy",
+            Self::Angular => "angular",
+            Self::Spline { .. } => "spline",
+            Self::Linear => "linear",
+        }
+    }
+
+    /// Whether it has a bandwidth, which is to say whether it is a function of x − x' alone.
+    pub fn has_bandwidth(self) -> bool {
+        match self {
+            Self::Gaussian | Self::Laplace | Self::Matern { .. } | Self::Cauchy => true,
+            Self::Angular | Self::Spline { .. } | Self::Linear => false,
+        }
+    }
+
+    /// The kernel with this bandwidth, which those without one ignore.
+    pub fn with_bandwidth(self, bandwidth: f64) -> Kernel {
+        match self {
+            Self::Gaussian => Kernel::Gaussian { bandwidth },
+            Self::Laplace => Kernel::Laplace { bandwidth },
+            Self::Matern { nu } => Kernel::Matern { bandwidth, nu },
+            Self::Cauchy => Kernel::Cauchy { bandwidth },
+            Self::Angular => Kernel::Angular,
+            Self::Spline { order } => Kernel::Spline { order },
+            Self::Linear => Kernel::Linear,
+        }
+    }
 }
 
 /// A kernel with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Kernel {
     /// exp(−‖x−x'‖²/(2σ²)).
     Gaussian {
         /// σ.
         bandwidth: f64,
     },
+    /// exp(−‖x−x'‖₁/σ).
+    Laplace {
+        /// σ.
+        bandwidth: f64,
+    },
+    /// Matérn.
+    Matern {
+        /// ℓ.
+        bandwidth: f64,
+        /// ν.
+        nu: f64,
+    },
+    /// Π 1/(1 + (xⱼ−x'ⱼ)²/σ²).
+    Cauchy {
+        /// σ.
+        bandwidth: f64,
+    },
+    /// (2/π)·arcsin of the cosine of the angle.
+    Angular,
+    /// Periodic spline on [0, 1].
+    Spline {
+        /// q, even.
+        order: u32,
+    },
+    /// xᵀx'.
+    Linear,
 }
 
 impl Kernel {
-    /// The kernel whose bandwidth follows `rule` on inputs with these per-column variances.
-    pub fn resolve(name: KernelName, rule: Bandwidth, variances: &[f64]) -> Self {
-        match name {
-            KernelName::Gaussian => Self::Gaussian {
-                bandwidth: match rule {
-                    Bandwidth::MeanDistance => gaussian::mean_distance(variances),
-                    Bandwidth::Fixed(value) => value,
-                },
-            },
+    /// The kernel without its bandwidth.
+    pub fn shape(self) -> KernelShape {
+        match self {
+            Self::Gaussian { .. } => KernelShape::Gaussian,
+            Self::Laplace { .. } => KernelShape::Laplace,
+            Self::Matern { nu, .. } => KernelShape::Matern { nu },
+            Self::Cauchy { .. } => KernelShape::Cauchy,
+            Self::Angular => KernelShape::Angular,
+            Self::Spline { order } => KernelShape::Spline { order },
+            Self::Linear => KernelShape::Linear,
+        }
+    }
+
+    /// σ or ℓ.
+    pub fn bandwidth(self) -> Option<f64> {
+        match self {
+            Self::Gaussian { bandwidth }
+            | Self::Laplace { bandwidth }
+            | Self::Matern { bandwidth, .. }
+            | Self::Cauchy { bandwidth } => Some(bandwidth),
+            Self::Angular | Self::Spline { .. } | Self::Linear => None,
         }
     }
 
@@ -51,35 +131,54 @@ impl Kernel {
     pub fn evaluate(self, left: ArrayView1<f64>, right: ArrayView1<f64>) -> f64 {
         match self {
             Self::Gaussian { bandwidth } => gaussian::evaluate(bandwidth, left, right),
+            Self::Laplace { bandwidth } => laplace::evaluate(bandwidth, left, right),
+            Self::Matern { bandwidth, nu } => matern::evaluate(bandwidth, nu, left, right),
+            Self::Cauchy { bandwidth } => cauchy::evaluate(bandwidth, left, right),
+            Self::Angular => angular::evaluate(left, right),
+            Self::Spline { order } => spline::evaluate(order, left, right),
+            Self::Linear => linear::evaluate(left, right),
         }
     }
 
-    /// Draws `count` frequencies in `input_dim` dimensions (count×d). Row j depends on the seed
-    /// and on j alone, so a larger count keeps the smaller one as its prefix.
-    pub fn sample(self, seed: u64, count: usize, input_dim: usize) -> Array2<f64> {
-        let mut frequencies = Array2::zeros((count, input_dim)); // m×d
-        for (j, mut row) in frequencies.rows_mut().into_iter().enumerate() {
-            let mut stream = Stream::new(seed, Purpose::Frequencies, j as u64);
-            let frequency = row.as_slice_mut().expect("a fresh array is row-major");
-            match self {
-                Self::Gaussian { bandwidth } => gaussian::sample(bandwidth, &mut stream, frequency),
+    /// Uniform numbers that make one frequency in d dimensions.
+    pub(super) fn uniforms_per_draw(self, input_dim: usize) -> usize {
+        input_dim + usize::from(matches!(self, Self::Matern { .. }))
+    }
+
+    /// One frequency by inversion, from as many uniform numbers as [`Self::uniforms_per_draw`] says.
+    /// For the spline kernel it is the knot ω, uniform itself.
+    pub(super) fn frequency(self, uniforms: &[f64], frequency: &mut [f64]) {
+        let (coordinates, rest) = uniforms.split_at(frequency.len());
+        match self {
+            Self::Laplace { bandwidth } => laplace::frequency(bandwidth, coordinates, frequency),
+            Self::Cauchy { bandwidth } => cauchy::frequency(bandwidth, coordinates, frequency),
+            Self::Spline { .. } => frequency.copy_from_slice(coordinates),
+            Self::Gaussian { .. } | Self::Matern { .. } | Self::Angular | Self::Linear => {
+                let stretch = self.stretch(rest.first().copied().unwrap_or(0.5)).unwrap_or(1.0);
+                for (coordinate, uniform) in frequency.iter_mut().zip(coordinates) {
+                    *coordinate = normal_quantile(*uniform) * stretch;
+                }
             }
         }
-        frequencies
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::s;
+    /// For an isotropic spectral density, the factor that turns a standard normal vector into a
+    /// frequency; random for the Matérn kernel, from one more uniform number.
+    pub(super) fn stretch(self, uniform: f64) -> Option<f64> {
+        match self {
+            Self::Gaussian { bandwidth } => Some(gaussian::stretch(bandwidth)),
+            Self::Matern { bandwidth, nu } => Some(matern::stretch(bandwidth, nu, uniform)),
+            Self::Laplace { .. } | Self::Cauchy { .. } | Self::Angular | Self::Spline { .. } | Self::Linear => None,
+        }
+    }
 
-    #[test]
-    fn a_larger_draw_keeps_the_smaller_one_as_its_prefix() {
-        let kernel = Kernel::Gaussian { bandwidth: 2.0 };
-        let small = kernel.sample(3, 5, 4);
-        let large = kernel.sample(3, 50, 4);
-        assert_eq!(small, large.slice(s![..5, ..]));
-        assert_ne!(small, kernel.sample(4, 5, 4));
+    /// Whether frequencies are so heavy-tailed that angles vᵀx reach thousands: those are formed and
+    /// reduced in f64 before any rounding to f32.
+    pub(super) fn is_heavy_tailed(self) -> bool {
+        match self {
+            Self::Laplace { .. } => true,
+            Self::Matern { nu, .. } => nu < 1.0,
+            Self::Gaussian { .. } | Self::Cauchy { .. } | Self::Angular | Self::Spline { .. } | Self::Linear => false,
+        }
     }
 }

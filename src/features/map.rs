@@ -1,53 +1,99 @@
 //! The feature map: sampled frequencies and the function ψ they define.
 
-use super::{Kernel, Wave};
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, Axis, s};
+use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave, spline};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-/// How a frequency becomes columns of ψ.
+/// How a draw becomes columns of ψ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapKind {
     /// √(1/m)·[cos(Vx), sin(Vx)]: all cosines, then all sines; s = 2m columns from m draws.
     Pair,
+    /// √(2/s)·cos(Vx + b).
+    Phase,
+    /// √(1/s)·sgn(Vx), with sgn(0) = 1.
+    Sign,
+    /// √(1/s)·Λ_{q/2}(x, ω).
+    Spline,
+    /// √(1/s)·Vx.
+    Linear,
 }
 
 impl MapKind {
-    /// Independent draws behind `feature_count` columns.
-    pub fn draw_count(self, feature_count: usize) -> usize {
-        match self {
-            Self::Pair => feature_count / 2,
+    /// The maps that can serve a kernel, the preferred one first.
+    pub fn serving(kernel: KernelShape) -> &'static [Self] {
+        match kernel {
+            KernelShape::Gaussian | KernelShape::Laplace | KernelShape::Matern { .. } | KernelShape::Cauchy => {
+                &[Self::Pair, Self::Phase]
+            }
+            KernelShape::Angular => &[Self::Sign],
+            KernelShape::Spline { .. } => &[Self::Spline],
+            KernelShape::Linear => &[Self::Linear],
         }
     }
 
-    /// b = sup ψ(x;v)², the constant of W's Assumption 1.
-    pub fn bound(self) -> f64 {
+    /// Columns that one draw makes.
+    pub fn columns_per_draw(self) -> usize {
         match self {
-            Self::Pair => 1.0,
+            Self::Pair => 2,
+            Self::Phase | Self::Sign | Self::Spline | Self::Linear => 1,
+        }
+    }
+
+    /// b = sup ψ(x;v)², the constant of W's Assumption 1; none where ψ is unbounded.
+    pub fn bound(self, kernel: KernelShape) -> Option<f64> {
+        match (self, kernel) {
+            (Self::Pair | Self::Sign, _) => Some(1.0),
+            (Self::Phase, _) => Some(2.0),
+            (Self::Spline, KernelShape::Spline { order }) => spline::feature_bound(order),
+            (Self::Spline | Self::Linear, _) => None,
         }
     }
 }
 
-/// How frequencies are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sampling {
-    /// Independently from the kernel's spectral density.
-    Plain,
+/// The draws behind a map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Frequencies {
+    /// V, m×d; the bandwidth is inside.
+    Dense(Array2<f64>),
+    /// A product of Hadamard matrices that stands for V.
+    Structured(Structured),
+}
+
+impl Frequencies {
+    /// m.
+    pub fn draw_count(&self) -> usize {
+        match self {
+            Self::Dense(frequencies) => frequencies.nrows(),
+            Self::Structured(structured) => structured.norms.len(),
+        }
+    }
+
+    /// d.
+    pub fn input_dim(&self) -> usize {
+        match self {
+            Self::Dense(frequencies) => frequencies.ncols(),
+            Self::Structured(structured) => structured.input_dim,
+        }
+    }
 }
 
 /// ψ: R^d → R^s with E ψ(x)ᵀψ(x') = k(x,x').
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FeatureMap {
-    /// How frequencies become columns.
+    /// The kernel it approximates.
+    pub kernel: Kernel,
+    /// How draws become columns.
     pub kind: MapKind,
-    /// V, m×d; the bandwidth is inside.
-    pub frequencies: Array2<f64>,
+    /// V, or the knots of a spline.
+    pub frequencies: Frequencies,
+    /// b of the phase map, one a draw; empty for the others.
+    pub phases: Vec<f64>,
 }
 
 impl FeatureMap {
-    /// Samples a map of `feature_count` columns for `kernel`.
+    /// Samples a map of `feature_count` columns.
     pub fn sample(
         kernel: Kernel,
         kind: MapKind,
@@ -56,65 +102,62 @@ impl FeatureMap {
         feature_count: usize,
         input_dim: usize,
     ) -> Self {
-        let draws = kind.draw_count(feature_count);
-        let frequencies = match sampling {
-            Sampling::Plain => kernel.sample(seed, draws, input_dim),
-        };
-        Self { kind, frequencies }
+        let draws = feature_count / kind.columns_per_draw();
+        let (frequencies, phases) = sampling.sample(kernel, kind, seed, draws, input_dim);
+        Self { kernel, kind, frequencies, phases }
     }
 
     /// d.
     pub fn input_dim(&self) -> usize {
-        self.frequencies.ncols()
+        self.frequencies.input_dim()
+    }
+
+    /// m.
+    pub fn draw_count(&self) -> usize {
+        self.frequencies.draw_count()
     }
 
     /// s.
     pub fn feature_count(&self) -> usize {
-        match self.kind {
-            MapKind::Pair => 2 * self.frequencies.nrows(),
-        }
+        self.draw_count() * self.kind.columns_per_draw()
+    }
+
+    /// About how many multiplications one row costs.
+    pub fn operations_per_row(&self) -> usize {
+        let projection = match &self.frequencies {
+            Frequencies::Dense(frequencies) => frequencies.len(),
+            Frequencies::Structured(structured) => 16 * structured.norms.len(),
+        };
+        projection + 16 * self.feature_count()
     }
 
     /// The map made ready to run in one precision.
     pub fn projector<T: Wave>(&self) -> Projector<T> {
-        Projector {
-            directions: self.frequencies.t().mapv(T::from_f64).as_standard_layout().into_owned(),
-            amplitude: T::from_f64((1.0 / self.frequencies.nrows() as f64).sqrt()),
-            feature_count: self.feature_count(),
-        }
+        Projector::new(self)
     }
 }
 
-/// A feature map in one precision.
-pub struct Projector<T> {
-    /// Vᵀ, d×m.
-    directions: Array2<T>,
-    /// √(1/m).
-    amplitude: T,
-    feature_count: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<T: Wave> Projector<T> {
-    /// s.
-    pub fn feature_count(&self) -> usize {
-        self.feature_count
+    const GAUSSIAN: Kernel = Kernel::Gaussian { bandwidth: 2.0 };
+
+    fn rows(frequencies: &Frequencies) -> Array2<f64> {
+        match frequencies {
+            Frequencies::Dense(frequencies) => frequencies.clone(),
+            Frequencies::Structured(structured) => structured.to_dense(),
+        }
     }
 
-    /// Ψ of a block of inputs (rows×d), as rows×s.
-    pub fn transform(&self, inputs: ArrayView2<T>) -> Array2<T> {
-        let (rows, draws) = (inputs.nrows(), self.directions.ncols());
-        let mut features = Array2::zeros((rows, self.feature_count)); // rows×s
-        let mut angles = Array2::zeros((rows, draws)); // rows×m
-        general_mat_mul(T::one(), &inputs, &self.directions, T::zero(), &mut angles);
-        for (angles, mut features) in angles.axis_iter(Axis(0)).zip(features.axis_iter_mut(Axis(0))) {
-            let (mut cosines, mut sines) = features.multi_slice_mut((s![..draws], s![draws..]));
-            T::cos_sin(
-                self.amplitude,
-                angles.as_slice().expect("rows are contiguous"),
-                cosines.as_slice_mut().expect("rows are contiguous"),
-                sines.as_slice_mut().expect("rows are contiguous"),
-            );
+    #[test]
+    fn a_larger_draw_keeps_the_smaller_one_as_its_prefix() {
+        for sampling in [Sampling::Plain, Sampling::Orthogonal, Sampling::Structured, Sampling::QuasiMonteCarlo] {
+            let sample = |seed, count| FeatureMap::sample(GAUSSIAN, MapKind::Phase, sampling, seed, count, 4);
+            let (small, large) = (sample(3, 5), sample(3, 150));
+            assert_eq!(rows(&small.frequencies), rows(&large.frequencies).slice(ndarray::s![..5, ..]), "{sampling:?}");
+            assert_eq!(small.phases, large.phases[..5]);
+            assert_ne!(small, sample(4, 5));
         }
-        features
     }
 }

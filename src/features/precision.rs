@@ -20,7 +20,11 @@ impl Precision {
 
     /// Mixed while λ/μ₁ is large enough, where μ₁, the largest eigenvalue of G, is at most
     /// tr G ≤ `feature_bound`: known before the data is read, so no pass is ever made in vain.
-    pub fn for_ridge(ridge: f64, feature_bound: f64) -> Self {
-        if ridge >= Self::SMALLEST_MIXED_RATIO * feature_bound { Self::Mixed } else { Self::Double }
+    /// Unbounded features stay in f64.
+    pub fn for_ridge(ridge: f64, feature_bound: Option<f64>) -> Self {
+        match feature_bound {
+            Some(bound) if ridge >= Self::SMALLEST_MIXED_RATIO * bound => Self::Mixed,
+            _ => Self::Double,
+        }
     }
 }

@@ -14,7 +14,7 @@
 //! so training twice gives the same file.
 
 use super::{FitReport, FittedModel, InputPipeline, Measured, MissingRule};
-use crate::features::{FeatureMap, Kernel, MapKind, Precision};
+use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
 use crate::theory::wang::Evidence;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
@@ -69,9 +69,8 @@ struct PayloadV1 {
     missing: MissingRule,
     kernel: Kernel,
     map: MapKind,
-    draw_count: usize,
-    /// m×d, row by row.
-    frequencies: Vec<f64>,
+    frequencies: FrequenciesV1,
+    phases: Vec<f64>,
     precision: Precision,
     weights: Vec<f64>,
     intercept: f64,
@@ -83,16 +82,32 @@ struct PayloadV1 {
     measured: Measured,
 }
 
+/// The frequencies of format 1.
+#[derive(Serialize, Deserialize)]
+enum FrequenciesV1 {
+    Dense {
+        draw_count: usize,
+        /// m×d, row by row.
+        values: Vec<f64>,
+    },
+    Structured(Structured),
+}
+
 /// The artifact of a model.
 pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
     let payload = PayloadV1 {
         target: model.target.clone(),
         inputs: model.inputs.clone(),
         missing: model.missing,
-        kernel: model.kernel,
+        kernel: model.map.kernel,
         map: model.map.kind,
-        draw_count: model.map.frequencies.nrows(),
-        frequencies: model.map.frequencies.iter().copied().collect(),
+        frequencies: match &model.map.frequencies {
+            Frequencies::Dense(values) => {
+                FrequenciesV1::Dense { draw_count: values.nrows(), values: values.iter().copied().collect() }
+            }
+            Frequencies::Structured(structured) => FrequenciesV1::Structured(structured.clone()),
+        },
+        phases: model.map.phases.clone(),
         precision: model.precision,
         weights: model.weights.to_vec(),
         intercept: model.intercept,
@@ -154,7 +169,7 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         ("the scaling factors", &scaling.factor),
         ("the scaling offsets", &scaling.offset),
         ("the fill values", &scaling.fill),
-        ("the frequencies", &payload.frequencies),
+        ("the phases", &payload.phases),
         ("the weights", &payload.weights),
         ("the intercept", &vec![payload.intercept]),
     ] {
@@ -162,17 +177,21 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
             return Err(ArtifactError::NotFinite(name));
         }
     }
-    let frequencies = Array2::from_shape_vec((payload.draw_count, d), payload.frequencies)
-        .map_err(|_| ArtifactError::Shape("frequencies and encoding"))?;
-    let map = FeatureMap { kind: payload.map, frequencies };
-    if map.feature_count() != payload.weights.len() || payload.draw_count == 0 {
+    let frequencies = checked_frequencies(payload.frequencies, d)?;
+    let map = FeatureMap { kernel: payload.kernel, kind: payload.map, frequencies, phases: payload.phases };
+    if map.feature_count() != payload.weights.len() || map.draw_count() == 0 {
         return Err(ArtifactError::Shape("weights and frequencies"));
+    }
+    if !MapKind::serving(map.kernel.shape()).contains(&map.kind) {
+        return Err(ArtifactError::Shape("map and kernel"));
+    }
+    if map.phases.len() != if map.kind == MapKind::Phase { map.draw_count() } else { 0 } {
+        return Err(ArtifactError::Shape("phases and frequencies"));
     }
     Ok(FittedModel {
         target: payload.target,
         inputs: payload.inputs,
         missing: payload.missing,
-        kernel: payload.kernel,
         map,
         precision: payload.precision,
         weights: Array1::from_vec(payload.weights),
@@ -184,4 +203,24 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         evidence: payload.evidence,
         measured: payload.measured,
     })
+}
+
+fn checked_frequencies(frequencies: FrequenciesV1, input_dim: usize) -> Result<Frequencies, ArtifactError> {
+    let numbers = match &frequencies {
+        FrequenciesV1::Dense { values, .. } => values,
+        FrequenciesV1::Structured(structured) => &structured.norms,
+    };
+    if !numbers.iter().all(|number| number.is_finite()) {
+        return Err(ArtifactError::NotFinite("the frequencies"));
+    }
+    let disagree = ArtifactError::Shape("frequencies and encoding");
+    match frequencies {
+        FrequenciesV1::Dense { draw_count, values } => {
+            Array2::from_shape_vec((draw_count, input_dim), values).map(Frequencies::Dense).map_err(|_| disagree)
+        }
+        FrequenciesV1::Structured(structured) if structured.input_dim == input_dim && structured.is_consistent() => {
+            Ok(Frequencies::Structured(structured))
+        }
+        FrequenciesV1::Structured(_) => Err(disagree),
+    }
 }

@@ -1,8 +1,8 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
 use super::InputPipeline;
-use crate::features::{FeatureMap, Kernel, Precision};
-use crate::solver::Method;
+use crate::features::{FeatureMap, Precision};
+use crate::solver::{Method, PathPoint};
 use crate::theory::wang;
 use ndarray::Array1;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,7 @@ pub struct FittedModel {
     pub inputs: InputPipeline,
     /// About missing cells at prediction.
     pub missing: MissingRule,
-    /// The kernel that is approximated.
-    pub kernel: Kernel,
-    /// ψ.
+    /// ψ, and the kernel it approximates.
     pub map: FeatureMap,
     /// In which ψ is evaluated.
     pub precision: Precision,
@@ -71,8 +69,8 @@ pub struct FitReport {
     pub feature_count: usize,
     /// λ as used.
     pub lambda: f64,
-    /// σ as used.
-    pub bandwidth: f64,
+    /// σ as used; none for kernels without one.
+    pub bandwidth: Option<f64>,
     /// In which features were made.
     pub precision: Precision,
     /// How the system was solved.
@@ -89,6 +87,14 @@ pub struct FitReport {
     pub validation_r2: Option<f64>,
     /// Mean absolute error on the validation rows.
     pub validation_mae: Option<f64>,
+    /// Mean squared leave-one-out residual at the λ found, where λ was searched for.
+    pub loo_mse: Option<f64>,
+    /// Rows that mean was taken over.
+    pub loo_rows: usize,
+    /// Σ μ/(μ+λ), where λ was searched for.
+    pub effective_dimension: Option<f64>,
+    /// Every λ that was tried.
+    pub lambda_path: Vec<PathPoint>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }

@@ -1,7 +1,6 @@
 //! Raw rows to scaled inputs: the same path in training and in serving.
 
 use crate::dataset::{Encoding, Scaling};
-use crate::linalg::Real;
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -20,16 +19,13 @@ impl InputPipeline {
         self.scaling.factor.len()
     }
 
-    /// Turns rows of codes into inputs (rows×d). Scaled in f64, then rounded.
-    pub fn prepare<'a, T: Real>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Array2<T> {
+    /// Turns rows of codes into inputs (rows×d).
+    pub fn prepare<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Array2<f64> {
         let mut inputs = Array2::zeros((rows.len(), self.input_dim())); // rows×d
-        let mut scaled = vec![0.0; self.input_dim()];
-        for (codes, mut target) in rows.zip(inputs.axis_iter_mut(Axis(0))) {
-            self.encoding.encode(codes.iter().copied(), &mut scaled);
-            self.scaling.apply(&mut scaled);
-            for (to, from) in target.iter_mut().zip(&scaled) {
-                *to = T::from_f64(*from);
-            }
+        for (codes, mut input) in rows.zip(inputs.axis_iter_mut(Axis(0))) {
+            let input = input.as_slice_mut().expect("a fresh array is row-major");
+            self.encoding.encode(codes.iter().copied(), input);
+            self.scaling.apply(input);
         }
         inputs
     }

@@ -1,7 +1,7 @@
 //! A fitted model made ready to predict: O(sd) a row.
 
 use super::FittedModel;
-use crate::features::{Precision, Projector, Wave};
+use crate::features::{Frequencies, Precision, Projector, Wave};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
 /// Rows whose features are held at once.
@@ -53,11 +53,15 @@ impl Predictor {
             Engine::Mixed(_) => 4,
             Engine::Double(_) => 8,
         };
-        self.model.map.frequencies.len() * (8 + width) + self.model.weights.len() * 8 + 4096
+        let frequencies = match &self.model.map.frequencies {
+            Frequencies::Dense(frequencies) => frequencies.len() * (8 + width),
+            Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
+        };
+        frequencies + self.model.weights.len() * 8 + 4096
     }
 
     fn predict_block<T: Wave>(&self, projector: &Projector<T>, block: &[&[f64]]) -> Vec<f64> {
-        let inputs = self.model.inputs.prepare::<T>(block.iter().copied());
+        let inputs = self.model.inputs.prepare(block.iter().copied());
         let features = projector.transform(inputs.view()); // rows×s
         (products(features.view(), self.model.weights.view()) + self.model.intercept).to_vec()
     }

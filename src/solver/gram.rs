@@ -9,6 +9,8 @@ pub struct BlockGram<T> {
     products: Array2<T>,
     /// Ψᵀy, s; summed in f64, since its cost is negligible.
     moments: Array1<f64>,
+    /// Ψᵀ1, s.
+    sums: Array1<f64>,
     /// Σ y².
     target_square: f64,
     sample_count: usize,
@@ -20,6 +22,7 @@ impl<T: Real> BlockGram<T> {
         Self {
             products: Array2::zeros((feature_count, feature_count)),
             moments: Array1::zeros(feature_count),
+            sums: Array1::zeros(feature_count),
             target_square: 0.0,
             sample_count: 0,
         }
@@ -29,8 +32,12 @@ impl<T: Real> BlockGram<T> {
     pub fn fill(&mut self, features: ArrayView2<T>, targets: ArrayView1<f64>) {
         T::rank_update(features.view(), &mut self.products);
         self.moments.fill(0.0);
+        self.sums.fill(0.0);
         for (row, &target) in features.rows().into_iter().zip(targets) {
-            Zip::from(&mut self.moments).and(row).for_each(|sum, &value| *sum += target * value.to_f64());
+            Zip::from(&mut self.moments).and(&mut self.sums).and(row).for_each(|moment, sum, &value| {
+                *moment += target * value.to_f64();
+                *sum += value.to_f64();
+            });
         }
         self.target_square = targets.dot(&targets);
         self.sample_count = targets.len();
@@ -40,12 +47,28 @@ impl<T: Real> BlockGram<T> {
 /// ΨᵀΨ, Ψᵀy, yᵀy and n over all blocks so far, in f64.
 pub struct Gram {
     /// Lower triangle of ΨᵀΨ, s×s.
-    pub(super) products: Array2<f64>,
+    products: Array2<f64>,
     /// Ψᵀy, s.
     moments: Array1<f64>,
+    /// Ψᵀ1, s.
+    sums: Array1<f64>,
     /// Σ y².
     target_square: f64,
     sample_count: usize,
+}
+
+/// The per-sample normal equations (G + λI)w = r.
+pub struct NormalEquations {
+    /// G = ΨᵀΨ/n, a full symmetric matrix.
+    pub gram: Array2<f64>,
+    /// r = Ψᵀy/n.
+    pub right_side: Array1<f64>,
+    /// ψ̄ = Ψᵀ1/n.
+    pub mean_feature: Array1<f64>,
+    /// (1/n)Σy².
+    pub target_mean_square: f64,
+    /// n.
+    pub sample_count: usize,
 }
 
 impl Gram {
@@ -54,6 +77,7 @@ impl Gram {
         Self {
             products: Array2::zeros((feature_count, feature_count)),
             moments: Array1::zeros(feature_count),
+            sums: Array1::zeros(feature_count),
             target_square: 0.0,
             sample_count: 0,
         }
@@ -66,26 +90,23 @@ impl Gram {
             Zip::from(sums.slice_mut(lower)).and(values.slice(lower)).for_each(|sum, &value| *sum += value.to_f64());
         }
         self.moments += &block.moments;
+        self.sums += &block.sums;
         self.target_square += block.target_square;
         self.sample_count += block.sample_count;
     }
 
-    /// n.
-    pub fn sample_count(&self) -> usize {
-        self.sample_count
-    }
-
-    /// (1/n) Σ y².
-    pub fn target_mean_square(&self) -> f64 {
-        self.target_square / self.sample_count as f64
-    }
-
-    /// (G, Ψᵀy/n): the per-sample normal equations, G = ΨᵀΨ/n as a full symmetric matrix.
-    pub fn into_normal_equations(self) -> (Array2<f64>, Array1<f64>) {
+    /// The normal equations of all rows so far.
+    pub fn into_normal_equations(self) -> NormalEquations {
         let n = self.sample_count as f64;
         let mut gram = self.products;
         gram /= n;
         mirror_lower(&mut gram);
-        (gram, self.moments / n)
+        NormalEquations {
+            gram,
+            right_side: self.moments / n,
+            mean_feature: self.sums / n,
+            target_mean_square: self.target_square / n,
+            sample_count: self.sample_count,
+        }
     }
 }

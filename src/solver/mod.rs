@@ -9,12 +9,16 @@ mod gram;
 /// Ridge regression from the sufficient statistics.
 mod ridge;
 
+/// Ridge regression at every λ from one eigendecomposition.
+mod path;
+
 /// Exact kernel ridge regression, the yardstick.
 mod exact_krr;
 
 pub use blocks::{Interrupted, in_order};
 pub use exact_krr::ExactKrr;
-pub use gram::{BlockGram, Gram};
+pub use gram::{BlockGram, Gram, NormalEquations};
+pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
 
 use crate::linalg::FactorError;

@@ -1,6 +1,6 @@
 //! Ridge regression: (G + λI) w = Ψᵀy/n.
 
-use super::{Gram, SolveError};
+use super::{NormalEquations, SolveError};
 use crate::linalg::{Cholesky, largest_eigenvalue, symmetric_eigen};
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
@@ -29,37 +29,37 @@ pub struct RidgeSolution {
     pub condition: f64,
 }
 
-/// Solves the ridge problem of `gram` at the per-sample `ridge` λ.
-pub fn solve_ridge(gram: Gram, ridge: f64) -> Result<RidgeSolution, SolveError> {
-    let (g, right_side) = gram.into_normal_equations();
+/// Solves the normal equations at the per-sample `ridge` λ.
+pub fn solve_ridge(equations: &NormalEquations, ridge: f64) -> Result<RidgeSolution, SolveError> {
+    let (g, right_side) = (&equations.gram, &equations.right_side);
     let mut shifted = g.clone(); // G + λI
     shifted.diag_mut().mapv_inplace(|value| value + ridge);
 
     let factor = Cholesky::factor(shifted.clone());
     let (weights, method) = match factor {
-        Ok(factor) => (factor.solve(&right_side)?, Method::Cholesky),
-        Err(_) => (solve_clipped(g.clone(), &right_side, ridge)?, Method::ClippedEigenvalues),
+        Ok(factor) => (factor.solve(right_side)?, Method::Cholesky),
+        Err(_) => (solve_clipped(g.clone(), right_side, ridge)?, Method::ClippedEigenvalues),
     };
     if !weights.iter().all(|weight| weight.is_finite()) {
         return Err(SolveError::NotFinite { ridge });
     }
 
-    let residual = shifted.dot(&weights) - &right_side;
-    let scale = norm(&right_side);
+    let residual = shifted.dot(&weights) - right_side;
+    let scale = norm(right_side);
     Ok(RidgeSolution {
         relative_residual: if scale > 0.0 { norm(&residual) / scale } else { 0.0 },
-        condition: (largest_eigenvalue(&g) + ridge) / ridge,
+        condition: (largest_eigenvalue(g) + ridge) / ridge,
         weights,
         method,
     })
 }
 
-/// w = U (max(μ,0) + λ)⁻¹ Uᵀ r with G = U diag(μ) Uᵀ.
+/// w = Uᵀ (max(μ,0) + λ)⁻¹ U r with G = Uᵀ diag(μ) U.
 fn solve_clipped(g: Array2<f64>, right_side: &Array1<f64>, ridge: f64) -> Result<Array1<f64>, SolveError> {
     let (eigenvalues, vectors) = symmetric_eigen(g)?;
-    let mut coordinates = vectors.t().dot(right_side);
+    let mut coordinates = vectors.dot(right_side);
     coordinates.zip_mut_with(&eigenvalues, |value, mu| *value /= mu.max(0.0) + ridge);
-    Ok(vectors.dot(&coordinates))
+    Ok(vectors.t().dot(&coordinates))
 }
 
 fn norm(vector: &Array1<f64>) -> f64 {
@@ -69,7 +69,7 @@ fn norm(vector: &Array1<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::BlockGram;
+    use crate::solver::{BlockGram, Gram};
     use ndarray::array;
 
     fn gram_of(features: &Array2<f64>, targets: &Array1<f64>) -> Gram {
@@ -83,7 +83,8 @@ mod tests {
     /// One feature: w = Σψy / (Σψ² + nλ) = 5/(10 + 2·0.5) by hand.
     #[test]
     fn one_feature_by_hand() {
-        let solution = solve_ridge(gram_of(&array![[1.0], [3.0]], &array![2.0, 1.0]), 0.5).unwrap();
+        let equations = gram_of(&array![[1.0], [3.0]], &array![2.0, 1.0]).into_normal_equations();
+        let solution = solve_ridge(&equations, 0.5).unwrap();
         assert!((solution.weights[0] - 5.0 / 11.0).abs() < 1e-15);
         assert_eq!(solution.method, Method::Cholesky);
         assert!((solution.condition - 5.5 / 0.5).abs() < 1e-9);
@@ -94,14 +95,13 @@ mod tests {
     fn clipping_equals_cholesky_where_both_work_and_survives_where_it_cannot() {
         let features = array![[1.0, 1.0], [3.0, 3.0]];
         let targets = array![2.0, 1.0];
-        let solution = solve_ridge(gram_of(&features, &targets), 0.5).unwrap();
-        let (g, right_side) = gram_of(&features, &targets).into_normal_equations();
-        let clipped = solve_clipped(g, &right_side, 0.5).unwrap();
+        let mut equations = gram_of(&features, &targets).into_normal_equations();
+        let solution = solve_ridge(&equations, 0.5).unwrap();
+        let clipped = solve_clipped(equations.gram.clone(), &equations.right_side, 0.5).unwrap();
         assert!((&clipped - &solution.weights).iter().all(|difference| difference.abs() < 1e-14));
 
-        let mut indefinite = gram_of(&features, &targets);
-        indefinite.products[[1, 1]] = 9.999;
-        let solution = solve_ridge(indefinite, 1e-9).unwrap();
+        equations.gram[[1, 1]] -= 1e-3;
+        let solution = solve_ridge(&equations, 1e-9).unwrap();
         assert_eq!(solution.method, Method::ClippedEigenvalues);
         assert!(solution.weights.iter().all(|weight| weight.is_finite()));
     }

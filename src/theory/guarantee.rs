@@ -94,6 +94,11 @@ impl Assumption {
         Self { state: AssumptionState::Assumed, ..Self::checked(text) }
     }
 
+    /// An assumption known to fail.
+    pub fn violated(text: impl Into<String>) -> Self {
+        Self { state: AssumptionState::Violated, ..Self::checked(text) }
+    }
+
     /// `have ≥ need`, checked.
     pub fn at_least(text: impl Into<String>, have: f64, need: f64) -> Self {
         let state = if have >= need { AssumptionState::Checked } else { AssumptionState::Violated };

@@ -15,7 +15,7 @@
 //! **Departures.** The paper's condition is λ ≥ (2b/√n)·√log(s/δ); its proof uses Lemma 3 with
 //! ε = λ, which needs only the smaller threshold above. We check that one and show both.
 
-use super::{Assumption, Form, Guarantee, Status};
+use super::{Assumption, AssumptionState, Form, Guarantee, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,8 +28,12 @@ pub struct Evidence {
     pub feature_count: usize,
     /// m.
     pub draw_count: usize,
-    /// b.
-    pub feature_bound: f64,
+    /// b, where there is one.
+    pub feature_bound: Option<f64>,
+    /// Whether the draws are independent of each other.
+    pub draws_independent: bool,
+    /// Whether ψ(x)ᵀψ(x') is exactly unbiased for the kernel.
+    pub unbiased: bool,
     /// λ.
     pub ridge: f64,
     /// (1/n)Σy², centred.
@@ -88,7 +92,7 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
             Assumption::checked("Q <= mean(y^2)/(4 lambda), its worst case: too many rows for the dense exact solve")
         }
     });
-    let bound = theorem1_bound(evidence.feature_bound, evidence.draw_count, q);
+    let bound = evidence.feature_bound.map(|b| theorem1_bound(b, evidence.draw_count, q));
     let source = ("wang.theorem1", "Wang 2019, Theorem 1, eq. (2)");
     let mut guarantee = guarantee(source, evidence, failure_probability, bound, assumptions);
     guarantee.inputs.insert("q", q);
@@ -98,29 +102,43 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 /// `wang.remark1`: the closed form that needs nothing but mean(y²).
 pub fn remark1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let assumptions = common_assumptions(evidence, failure_probability);
-    let bound = remark1_bound(evidence.feature_bound, evidence.draw_count, evidence.target_mean_square, evidence.ridge);
-    guarantee(("wang.remark1", "Wang 2019, Remark 1"), evidence, failure_probability, bound, assumptions)
+    let bound = |b| remark1_bound(b, evidence.draw_count, evidence.target_mean_square, evidence.ridge);
+    let source = ("wang.remark1", "Wang 2019, Remark 1");
+    guarantee(source, evidence, failure_probability, evidence.feature_bound.map(bound), assumptions)
 }
 
 fn common_assumptions(evidence: &Evidence, failure_probability: f64) -> Vec<Assumption> {
-    let (n, s, b) = (evidence.sample_count, evidence.feature_count, evidence.feature_bound);
-    vec![
-        Assumption::at_least(
-            "lambda >= b sqrt(8 log(s/delta) / (3n)), which the proof needs",
-            evidence.ridge,
-            threshold_proof(b, n, s, failure_probability),
-        ),
-        Assumption::checked(format!("the features are unbiased for the kernel and |psi|^2 <= {b}, by construction")),
-        Assumption::checked("the draws are independent of each other and of the rows, by construction"),
-        Assumption::assumed("the rows, and the new inputs, are independent draws from one distribution"),
-        if evidence.kernel_fixed_in_advance {
-            Assumption::checked("the kernel was fixed before the rows were seen")
-        } else {
-            Assumption::assumed(
-                "the kernel counts as fixed, although its scaling or bandwidth was set from the training rows",
-            )
-        },
-    ]
+    let (n, s) = (evidence.sample_count, evidence.feature_count);
+    let mut assumptions = match evidence.feature_bound {
+        Some(b) => vec![
+            Assumption::at_least(
+                "lambda >= b sqrt(8 log(s/delta) / (3n)), which the proof needs",
+                evidence.ridge,
+                threshold_proof(b, n, s, failure_probability),
+            ),
+            Assumption::checked(format!("|psi|^2 <= b = {b}, by construction")),
+        ],
+        None => vec![Assumption::violated("the features are bounded, which those of this kernel are not")],
+    };
+    assumptions.push(if evidence.unbiased {
+        Assumption::checked("the features are unbiased for the kernel, by construction")
+    } else {
+        Assumption::assumed("the features count as unbiased, which structured ones are only nearly")
+    });
+    assumptions.push(if evidence.draws_independent {
+        Assumption::checked("the draws are independent of each other and of the rows, by construction")
+    } else {
+        Assumption::violated("the draws are independent of each other, which those of this sampling are not")
+    });
+    assumptions.push(Assumption::assumed("the rows, and the new inputs, are independent draws from one distribution"));
+    assumptions.push(if evidence.kernel_fixed_in_advance {
+        Assumption::checked("the kernel and lambda were fixed before the rows were seen")
+    } else {
+        Assumption::assumed(
+            "the kernel and lambda count as fixed, although scaling, bandwidth or lambda came from the training rows",
+        )
+    });
+    assumptions
 }
 
 /// The common frame of both statements.
@@ -128,63 +146,79 @@ fn guarantee(
     (id, paper): (&'static str, &'static str),
     evidence: &Evidence,
     failure_probability: f64,
-    bound: f64,
+    bound: Option<f64>,
     assumptions: Vec<Assumption>,
 ) -> Guarantee {
     let variance = evidence.target_mean_square;
-    let (n, s, b) = (evidence.sample_count, evidence.feature_count, evidence.feature_bound);
-    let status = Status::of(&assumptions, bound < variance);
+    let (n, s) = (evidence.sample_count, evidence.feature_count);
+    let mut inputs = BTreeMap::from([
+        ("s", s as f64),
+        ("draws", evidence.draw_count as f64),
+        ("n", n as f64),
+        ("lambda", evidence.ridge),
+        ("delta", failure_probability),
+        ("mean_square_target", variance),
+    ]);
+    if let Some(b) = evidence.feature_bound {
+        inputs.insert("b", b);
+        inputs.insert("threshold_printed", threshold_printed(b, n, s, failure_probability));
+        inputs.insert("threshold_proof", threshold_proof(b, n, s, failure_probability));
+    }
+    let status = Status::of(&assumptions, bound.is_some_and(|bound| bound < variance));
     Guarantee {
         id,
-        statement: statement(status, bound, variance, failure_probability, &assumptions[0]),
+        statement: statement(status, bound.unwrap_or(f64::INFINITY), variance, failure_probability, &assumptions),
         bounds: "E (f_s(x) - f(x))^2 over a new input x and over the features",
         status,
         form: Form::Bound,
-        value: Some(bound),
+        value: bound,
         probability: 1.0 - failure_probability,
         assumptions,
-        inputs: BTreeMap::from([
-            ("b", b),
-            ("s", s as f64),
-            ("draws", evidence.draw_count as f64),
-            ("n", n as f64),
-            ("lambda", evidence.ridge),
-            ("delta", failure_probability),
-            ("mean_square_target", variance),
-            ("threshold_printed", threshold_printed(b, n, s, failure_probability)),
-            ("threshold_proof", threshold_proof(b, n, s, failure_probability)),
-        ]),
+        inputs,
         estimated: Vec::new(),
         paper,
     }
 }
 
-fn statement(status: Status, bound: f64, variance: f64, failure_probability: f64, condition: &Assumption) -> String {
+fn statement(
+    status: Status,
+    bound: f64,
+    variance: f64,
+    failure_probability: f64,
+    assumptions: &[Assumption],
+) -> String {
     let percent = 100.0 * (1.0 - failure_probability);
+    let (bound, variance) = (rounded_up(bound), rounded_up(variance));
     let claim = format!(
         "with probability {percent} % over the training rows and the features, the average squared difference \
-         between this model and the exact kernel method is at most {}",
-        rounded_up(bound)
+         between this model and the exact kernel method is at most {bound}"
     );
-    let variance = rounded_up(variance);
-    let have = condition.have.unwrap_or_default();
-    let need = rounded_up(condition.need.unwrap_or_default());
     match status {
         Status::Holds => format!("Proved: {claim}; the target's variance is {variance}."),
         Status::Conditional => {
-            format!(
-                "If the assumptions marked 'assumed' are true, then {claim}; the target's variance is {variance:.4}."
-            )
+            format!("If the assumptions marked 'assumed' are true, then {claim}; the target's variance is {variance}.")
         }
         Status::Vacuous => format!(
             "True but empty: {claim}, which is no better than the target's variance {variance}. \
              More features or a larger lambda would make it informative."
         ),
-        Status::NotApplicable => format!(
-            "Not a guarantee for this model: the proof needs lambda >= {need} and this model has {have:.4e}. \
-             Trained with lambda = {need} it would apply; the value shown is what the formula gives here."
-        ),
+        Status::NotApplicable => format!("Not a guarantee for this model: {}", refusal(assumptions)),
     }
+}
+
+/// What stands in the way, and what would clear it.
+fn refusal(assumptions: &[Assumption]) -> String {
+    let violated: Vec<&Assumption> =
+        assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated).collect();
+    if let [Assumption { have: Some(have), need: Some(need), .. }] = violated.as_slice() {
+        let need = rounded_up(*need);
+        return format!(
+            "the proof needs lambda >= {need} and this model has {have:.4e}. Trained with lambda = {need} it would \
+             apply; the value shown is what the formula gives here."
+        );
+    }
+    let texts: Vec<&str> = violated.iter().map(|assumption| assumption.text.as_str()).collect();
+    format!("it needs that {}.", texts.join("; and that "))
 }
 
 /// Four significant digits, rounded up: what is said to be at most this is.
@@ -212,7 +246,9 @@ mod tests {
             sample_count: 300,
             feature_count: 200,
             draw_count: 200,
-            feature_bound: 2.0,
+            feature_bound: Some(2.0),
+            draws_independent: true,
+            unbiased: true,
             ridge: 0.7,
             target_mean_square: 0.31,
             quadratic_form: Some(0.037),
@@ -261,6 +297,15 @@ mod tests {
         let guarantee = theorem1(&evidence, 0.05);
         assert_eq!(guarantee.status, Status::NotApplicable);
         assert!(guarantee.statement.starts_with("Not a guarantee"));
+    }
+
+    #[test]
+    fn dependent_draws_and_unbounded_features_are_violations() {
+        let dependent = theorem1(&Evidence { draws_independent: false, ..evidence() }, 0.05);
+        assert_eq!(dependent.status, Status::NotApplicable);
+        assert!(dependent.statement.contains("independent of each other"), "{}", dependent.statement);
+        let unbounded = remark1(&Evidence { feature_bound: None, ..evidence() }, 0.05);
+        assert_eq!((unbounded.status, unbounded.value), (Status::NotApplicable, None));
     }
 
     #[test]

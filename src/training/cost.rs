@@ -1,6 +1,6 @@
 //! What training costs before it starts.
 
-use super::TrainSpec;
+use super::{LambdaRule, TrainSpec};
 
 /// Rows of a block: large enough for the rank-k update to run at full speed, small enough for its
 /// f32 sums to stay exact enough.
@@ -17,7 +17,9 @@ pub fn estimate_memory(
 ) -> u64 {
     const F64: u64 = 8;
     let (s, d) = (spec.feature_count as u64, input_dim as u64);
-    let gram = 3 * s * s * F64;
+    // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top.
+    let matrices = if spec.lambda == LambdaRule::Search { 8 } else { 3 };
+    let gram = matrices * s * s * F64;
     let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * column_count as u64) * F64;
     let training_rows = (labelled_rows as f64 * (1.0 - spec.validation_fraction)).ceil() as u64;
     let exact = if training_rows <= spec.guarantees.exact_rows as u64 {

@@ -120,6 +120,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether a field is given.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
     /// Notes a problem with a field.
     pub(super) fn problem(&self, name: &str, detail: String) {
         self.problems.borrow_mut().push(Problem { pointer: self.place(name), detail });

@@ -7,19 +7,31 @@ mod fields;
 /// What to train: raw JSON to a checked spec.
 mod spec;
 
-/// Row blocks of one part of a data set.
-mod rows;
+/// Choices of a spec that must fit each other.
+mod choices;
 
 /// What training costs before it starts.
 mod cost;
 
-/// One line per stage.
-mod train;
+/// Row blocks of one part of a data set.
+mod rows;
+
+/// Passes over the rows: moments, Gram matrix, errors.
+mod passes;
+
+/// The bandwidth that a rule gives.
+mod bandwidth;
+
+/// λ and bandwidth by leave-one-out error.
+mod search;
 
 /// The exact kernel solution next to the model.
 mod certify;
 
+/// One line per stage.
+mod train;
+
 pub use cost::estimate_memory;
 pub use fields::{Problem, pointer};
-pub use spec::{GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
+pub use spec::{BandwidthRule, GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
 pub use train::{Observer, Stage, TrainError, Trained, train};

@@ -1,8 +1,9 @@
 //! What to train: raw JSON to a checked spec. Only a checked spec can be trained on.
 
+use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, default_scaling};
 use super::fields::{Fields, Problem};
-use crate::dataset::{ScalingRule, Schema, Task};
-use crate::features::{Bandwidth, KernelName, MapKind, Sampling};
+use crate::dataset::{Encoding, ScalingRule, Schema, Task};
+use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
 use crate::theory::wang;
 use serde_json::{Value, json};
@@ -11,10 +12,25 @@ use std::cell::RefCell;
 /// How λ is chosen. λ is per sample everywhere: (1/n)Σ(yᵢ−f(xᵢ))² + λ‖w‖².
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LambdaRule {
+    /// By leave-one-out error over a grid.
+    Search,
     /// 1/√n, n the training rows.
     InverseSqrtN,
     /// The smallest λ that meets the condition of W's Theorem 1.
     Certified,
+    /// Given.
+    Fixed(f64),
+}
+
+/// How the bandwidth is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BandwidthRule {
+    /// The mean distance between training rows.
+    MeanDistance,
+    /// The median distance between training rows.
+    Median,
+    /// By leave-one-out error, jointly with λ.
+    Search,
     /// Given.
     Fixed(f64),
 }
@@ -32,9 +48,9 @@ pub struct GuaranteeSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainSpec {
     /// Which kernel.
-    pub kernel: KernelName,
-    /// Its bandwidth.
-    pub bandwidth: Bandwidth,
+    pub kernel: KernelShape,
+    /// Its bandwidth, for kernels that have one.
+    pub bandwidth: BandwidthRule,
     /// s.
     pub feature_count: usize,
     /// Frequencies to columns.
@@ -64,7 +80,6 @@ pub struct SpecLimits {
 
 /// The dense exact solve costs 8n² bytes and n³/3 operations: 200 MB and a second or two here.
 const LARGEST_EXACT_ROWS: u64 = 5_000;
-const DEFAULT_FEATURE_COUNT: u64 = 1_024;
 const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
 const DEFAULT_DELTA: f64 = 0.05;
 
@@ -81,41 +96,40 @@ impl TrainSpec {
         let known =
             ["learner", "kernel", "features", "lambda", "scaling", "missing", "validation_fraction", "guarantees"];
         let spec = Fields::new(pointer, raw, &known, &problems);
-        let kernel = spec.object("kernel", &["name", "bandwidth"]);
+        let kernel_fields = spec.object("kernel", &["name", "bandwidth", "nu", "order"]);
         let features = spec.object("features", &["count", "map", "sampling", "seed"]);
         let guarantees = spec.object("guarantees", &["delta", "exact_rows"]);
 
         let Learner::Ridge = spec.choice("learner", Learner::Ridge, &[("ridge", Learner::Ridge)]);
-        let most = limits.feature_count as u64;
+        let kernel = check_kernel(&kernel_fields);
+        let map = check_map(&features, kernel);
         let checked = Self {
-            kernel: kernel.choice("name", KernelName::Gaussian, &[("gaussian", KernelName::Gaussian)]),
-            bandwidth: kernel.choice_or_number(
-                "bandwidth",
-                Bandwidth::MeanDistance,
-                &[("mean_distance", Bandwidth::MeanDistance)],
-                |value| (value > 0.0 && value.is_finite()).then_some(Bandwidth::Fixed(value)),
-                "a number above 0",
-            ),
-            feature_count: features.integer(
-                "count",
-                DEFAULT_FEATURE_COUNT.min(most) & !1,
-                |count| count >= 2 && count.is_multiple_of(2) && count <= most,
-                &format!("an even number from 2 to {most}: the pair map makes two columns of each draw"),
-            ) as usize,
-            map: features.choice("map", MapKind::Pair, &[("pair", MapKind::Pair)]),
-            sampling: features.choice("sampling", Sampling::Plain, &[("plain", Sampling::Plain)]),
+            kernel,
+            bandwidth: check_bandwidth(&kernel_fields, kernel),
+            feature_count: check_count(&features, map, limits.feature_count as u64),
+            map,
+            sampling: check_sampling(&features, kernel),
             seed: features.integer("seed", 0, |_| true, "a whole number from 0 to 2^64 - 1"),
             lambda: spec.choice_or_number(
                 "lambda",
-                LambdaRule::InverseSqrtN,
-                &[("inverse_sqrt_n", LambdaRule::InverseSqrtN), ("certified", LambdaRule::Certified)],
+                LambdaRule::Search,
+                &[
+                    ("search", LambdaRule::Search),
+                    ("inverse_sqrt_n", LambdaRule::InverseSqrtN),
+                    ("certified", LambdaRule::Certified),
+                ],
                 |value| (value > 0.0 && value.is_finite()).then_some(LambdaRule::Fixed(value)),
                 "a number above 0",
             ),
             scaling: spec.choice(
                 "scaling",
-                ScalingRule::Standard,
-                &[("standard", ScalingRule::Standard), ("minmax", ScalingRule::Minmax), ("none", ScalingRule::None)],
+                default_scaling(kernel),
+                &[
+                    ("standard", ScalingRule::Standard),
+                    ("minmax", ScalingRule::Minmax),
+                    ("unit", ScalingRule::Unit),
+                    ("none", ScalingRule::None),
+                ],
             ),
             missing: spec.choice(
                 "missing",
@@ -143,6 +157,17 @@ impl TrainSpec {
                 ) as usize,
             },
         };
+        if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
+            spec.problem("lambda", "no theorem certifies a lambda for unbounded features".into());
+        }
+        if matches!(kernel, KernelShape::Spline { .. })
+            && !matches!(checked.scaling, ScalingRule::Unit | ScalingRule::None)
+        {
+            spec.problem(
+                "scaling",
+                "the spline kernel lives on [0, 1]: use unit, or none if the input is there already".into(),
+            );
+        }
         let problems = problems.into_inner();
         if problems.is_empty() { Ok(checked) } else { Err(problems) }
     }
@@ -157,6 +182,10 @@ impl TrainSpec {
                 schema.target_column().name
             ));
         }
+        let inputs = Encoding::of(schema).input_dim();
+        if matches!(self.kernel, KernelShape::Spline { .. }) && inputs != 1 {
+            problem(format!("the spline kernel takes one input, and this data set has {inputs} after encoding"));
+        }
         if self.missing == MissingRule::Refuse {
             let inputs = schema.columns.iter().enumerate().filter(|(index, _)| *index != schema.target);
             for (_, column) in inputs.filter(|(_, column)| column.missing > 0) {
@@ -169,28 +198,49 @@ impl TrainSpec {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// λ for this many training rows.
-    pub fn resolve_lambda(&self, training_rows: usize) -> f64 {
+    /// λ for this many training rows, unless it is to be searched for.
+    pub fn resolve_lambda(&self, training_rows: usize) -> Option<f64> {
         match self.lambda {
-            LambdaRule::InverseSqrtN => 1.0 / (training_rows as f64).sqrt(),
-            LambdaRule::Certified => {
-                wang::threshold_proof(self.map.bound(), training_rows, self.feature_count, self.guarantees.delta)
-            }
-            LambdaRule::Fixed(value) => value,
+            LambdaRule::Search => None,
+            LambdaRule::InverseSqrtN => Some(1.0 / (training_rows as f64).sqrt()),
+            LambdaRule::Certified => self
+                .map
+                .bound(self.kernel)
+                .map(|b| wang::threshold_proof(b, training_rows, self.feature_count, self.guarantees.delta)),
+            LambdaRule::Fixed(value) => Some(value),
         }
+    }
+
+    /// Samples a map of this spec for a kernel with its bandwidth.
+    pub(super) fn sample_map(&self, kernel: Kernel, feature_count: usize, input_dim: usize) -> FeatureMap {
+        FeatureMap::sample(kernel, self.map, self.sampling, self.seed, feature_count, input_dim)
+    }
+
+    /// Whether nothing about the kernel or λ was taken from the rows.
+    pub(super) fn is_fixed_in_advance(&self) -> bool {
+        let bandwidth = !self.kernel.has_bandwidth() || matches!(self.bandwidth, BandwidthRule::Fixed(_));
+        bandwidth && self.scaling == ScalingRule::None && self.lambda != LambdaRule::Search
     }
 
     /// The spec with every default written out.
     pub fn to_json(&self) -> Value {
+        let mut kernel = json!({"name": self.kernel.name()});
+        if self.kernel.has_bandwidth() {
+            kernel["bandwidth"] = match self.bandwidth {
+                BandwidthRule::MeanDistance => json!("mean_distance"),
+                BandwidthRule::Median => json!("median"),
+                BandwidthRule::Search => json!("search"),
+                BandwidthRule::Fixed(value) => json!(value),
+            };
+        }
+        match self.kernel {
+            KernelShape::Matern { nu } => kernel["nu"] = json!(nu),
+            KernelShape::Spline { order } => kernel["order"] = json!(order),
+            _ => {}
+        }
         json!({
             "learner": "ridge",
-            "kernel": {
-                "name": self.kernel,
-                "bandwidth": match self.bandwidth {
-                    Bandwidth::MeanDistance => json!("mean_distance"),
-                    Bandwidth::Fixed(value) => json!(value),
-                },
-            },
+            "kernel": kernel,
             "features": {
                 "count": self.feature_count,
                 "map": self.map,
@@ -198,6 +248,7 @@ impl TrainSpec {
                 "seed": self.seed,
             },
             "lambda": match self.lambda {
+                LambdaRule::Search => json!("search"),
                 LambdaRule::InverseSqrtN => json!("inverse_sqrt_n"),
                 LambdaRule::Certified => json!("certified"),
                 LambdaRule::Fixed(value) => json!(value),
@@ -225,6 +276,27 @@ mod tests {
     fn defaults_round_trip() {
         let spec = TrainSpec::check("/spec", None, LIMITS).unwrap();
         assert_eq!(TrainSpec::check("/spec", Some(&spec.to_json()), LIMITS).unwrap(), spec);
+    }
+
+    #[test]
+    fn kernels_maps_and_samplings_must_fit_each_other() {
+        let spec = |kernel: &str| TrainSpec::check("", Some(&json!({"kernel": {"name": kernel}})), LIMITS).unwrap();
+        for (kernel, map) in [("laplace", MapKind::Pair), ("angular", MapKind::Sign), ("spline", MapKind::Spline)] {
+            assert_eq!(spec(kernel).map, map);
+            assert_eq!(TrainSpec::check("", Some(&spec(kernel).to_json()), LIMITS).unwrap(), spec(kernel));
+        }
+        for (raw, pointer) in [
+            (json!({"kernel": {"name": "angular", "bandwidth": 1}}), "/spec/kernel/bandwidth"),
+            (json!({"kernel": {"name": "gaussian", "nu": 1}}), "/spec/kernel/nu"),
+            (json!({"kernel": {"name": "spline", "order": 3}}), "/spec/kernel/order"),
+            (json!({"kernel": {"name": "laplace"}, "features": {"sampling": "orthogonal"}}), "/spec/features/sampling"),
+            (json!({"kernel": {"name": "cauchy"}, "features": {"sampling": "structured"}}), "/spec/features/sampling"),
+            (json!({"kernel": {"name": "angular"}, "features": {"map": "pair"}}), "/spec/features/map"),
+            (json!({"kernel": {"name": "linear"}, "lambda": "certified"}), "/spec/lambda"),
+            (json!({"kernel": {"name": "spline"}, "scaling": "standard"}), "/spec/scaling"),
+        ] {
+            assert_eq!(problems(&raw)[0].0, pointer, "{raw}");
+        }
     }
 
     #[test]
@@ -262,7 +334,7 @@ mod tests {
     #[test]
     fn the_certified_lambda_meets_the_condition_of_the_theorem() {
         let spec = TrainSpec::check("", Some(&json!({"lambda": "certified"})), LIMITS).unwrap();
-        let lambda = spec.resolve_lambda(10_000);
+        let lambda = spec.resolve_lambda(10_000).unwrap();
         assert!(lambda >= wang::threshold_proof(1.0, 10_000, 1_024, 0.05));
     }
 }

@@ -1,13 +1,15 @@
-//! One line per stage: split, scale, sample, accumulate, solve, evaluate, certify.
+//! One line per stage: split, scale, search, accumulate, solve, evaluate, certify.
 
-use super::TrainSpec;
-use super::certify::certify;
-use super::rows::{PartedRows, RowBlock, labelled};
+use super::bandwidth::{mean_distance, median_distance};
+use super::certify::{NOTHING_MEASURED, certify, evidence};
+use super::passes::Run;
+use super::rows::{PartedRows, labelled};
+use super::search::{Problem, Searched, lambda_grid};
+use super::{BandwidthRule, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, Schema, split};
-use crate::features::{FeatureMap, Kernel, Precision, Wave};
+use crate::features::{FeatureMap, Kernel, Precision};
 use crate::model::{FitReport, FittedModel, InputPipeline, Predictor};
-use crate::solver::{BlockGram, Gram, Interrupted, SolveError, in_order, solve_ridge};
-use ndarray::ArrayView1;
+use crate::solver::{Interrupted, NormalEquations, RidgePath, RidgeSolution, SolveError, solve_ridge};
 use std::time::Instant;
 
 /// What training is doing.
@@ -15,6 +17,8 @@ use std::time::Instant;
 pub enum Stage {
     /// Means, variances and the split.
     Scale,
+    /// The bandwidth.
+    Search,
     /// Features and the Gram matrix.
     Accumulate,
     /// The linear system.
@@ -30,6 +34,7 @@ impl Stage {
     pub fn name(self) -> &'static str {
         match self {
             Self::Scale => "scale",
+            Self::Search => "search",
             Self::Accumulate => "accumulate",
             Self::Solve => "solve",
             Self::Evaluate => "evaluate",
@@ -84,13 +89,6 @@ pub struct Trained {
     pub stage_seconds: Vec<(Stage, f64)>,
 }
 
-/// What one training run works on.
-pub(super) struct Run<'a> {
-    pub(super) rows: PartedRows<'a>,
-    pub(super) threads: usize,
-    pub(super) observer: &'a dyn Observer,
-}
-
 /// Trains on `rows`. The model depends on the rows, the spec and the seed alone, not on `threads`.
 pub fn train(
     rows: &dyn Rows,
@@ -104,72 +102,65 @@ pub fn train(
     observer.progress(Stage::Scale, 0.0);
     let parts = split(&labelled(rows, schema.target)?, spec.validation_fraction, spec.seed);
     let run = Run { rows: PartedRows::new(rows, schema.target, parts), threads, observer };
-    let (moments, targets) = run.moments(&Encoding::of(schema))?;
+    let encoding = Encoding::of(schema);
+    let (moments, targets) = run.moments(&encoding)?;
     let scaling = Scaling::fit(spec.scaling, &moments);
     let variances = scaling.scaled_variances(&moments);
-    let inputs = InputPipeline { encoding: Encoding::of(schema), scaling };
-    check_learnable(&run, &inputs.encoding, &variances, &targets)?;
+    check_learnable(&run, &encoding, &variances, &targets)?;
+    let inputs = InputPipeline { encoding, scaling };
     clock.lap(Stage::Scale);
 
-    let n = run.rows.count(Part::Training);
-    let lambda = spec.resolve_lambda(n);
-    let kernel = Kernel::resolve(spec.kernel, spec.bandwidth, &variances);
-    let map = FeatureMap::sample(kernel, spec.map, spec.sampling, spec.seed, spec.feature_count, inputs.input_dim());
-    let precision = Precision::for_ridge(lambda, spec.map.bound());
-    let gram = match precision {
-        Precision::Mixed => run.accumulate::<f32>(&inputs, &map, targets.mean())?,
-        Precision::Double => run.accumulate::<f64>(&inputs, &map, targets.mean())?,
-    };
-    clock.lap(Stage::Accumulate);
+    let problem = Problem { run: &run, inputs: &inputs, target_mean: targets.mean() };
+    let kernel = resolve_kernel(&problem, spec, &variances)?;
+    clock.lap(Stage::Search);
 
-    observer.progress(Stage::Solve, 0.0);
-    let target_mean_square = gram.target_mean_square();
-    let solution = solve_ridge(gram, lambda)?;
-    clock.lap(Stage::Solve);
+    let map = spec.sample_map(kernel, spec.feature_count, inputs.input_dim());
+    let fit = fit(&problem, spec, &map, &mut clock)?;
 
-    let Kernel::Gaussian { bandwidth } = kernel;
-    let largest_input = inputs.scaling.largest_scaled(&moments);
     let report = FitReport {
-        training_rows: n,
+        training_rows: run.rows.count(Part::Training),
         validation_rows: run.rows.count(Part::Validation),
         unlabelled_rows: run.rows.count(Part::Unlabelled),
         input_dim: inputs.input_dim(),
         constant_inputs: inputs.scaling.constant_count(),
         filled_cells: moments.iter().map(ColumnMoments::missing).sum(),
-        largest_input,
+        largest_input: inputs.scaling.largest_scaled(&moments),
         feature_count: spec.feature_count,
-        lambda,
-        bandwidth,
-        precision,
-        method: solution.method,
-        relative_residual: solution.relative_residual,
-        condition: solution.condition,
+        lambda: fit.lambda,
+        bandwidth: kernel.bandwidth(),
+        precision: fit.precision,
+        method: fit.solution.method,
+        relative_residual: fit.solution.relative_residual,
+        condition: fit.solution.condition,
         training_mse: f64::NAN,
         validation_mse: None,
         validation_r2: None,
         validation_mae: None,
-        warnings: warnings(largest_input, &inputs.scaling),
+        loo_mse: fit.searched.as_ref().and_then(|searched| searched.best().loo_mse),
+        loo_rows: fit.searched.as_ref().map_or(0, |searched| searched.loo_rows),
+        effective_dimension: fit.searched.as_ref().map(|searched| searched.best().effective_dimension),
+        lambda_path: fit.searched.as_ref().map_or(Vec::new(), |searched| searched.points.clone()),
+        warnings: warnings(&inputs.scaling, &moments, fit.searched.as_ref()),
     };
     let model = FittedModel {
         target: schema.target_column().name.clone(),
-        inputs,
         missing: spec.missing,
-        kernel,
-        map,
-        precision,
-        weights: solution.weights,
+        precision: fit.precision,
+        weights: fit.solution.weights,
         intercept: targets.mean(),
         spec: spec.to_json().to_string(),
         dataset: dataset.to_owned(),
         failure_probability: spec.guarantees.delta,
-        evidence: super::certify::evidence(spec, n, lambda, target_mean_square),
-        measured: super::certify::NOTHING_MEASURED,
+        evidence: evidence(spec, report.training_rows, fit.lambda, fit.target_mean_square),
+        measured: NOTHING_MEASURED,
         report,
+        inputs: inputs.clone(),
+        map,
     };
 
     let predictor = Predictor::new(model);
-    let training = run.evaluate(&predictor, Part::Training, 0.0)?;
-    let validation = run.evaluate(&predictor, Part::Validation, 0.8)?;
+    let training = run.evaluate(&predictor, Part::Training, |done| run.tick(Stage::Evaluate, 0.8 * done))?;
+    let validation = run.evaluate(&predictor, Part::Validation, |done| run.tick(Stage::Evaluate, 0.8 + 0.2 * done))?;
     clock.lap(Stage::Evaluate);
 
     let exact = certify(&run, &predictor, spec)?;
@@ -179,7 +170,7 @@ pub fn train(
     model.report.training_mse = training.mean_square();
     if validation.count > 0.0 {
         model.report.validation_mse = Some(validation.mean_square());
-        model.report.validation_mae = Some(validation.absolute / validation.count);
+        model.report.validation_mae = Some(validation.mean_absolute());
         model.report.validation_r2 = validation.r2();
     }
     if let Some(exact) = exact {
@@ -189,79 +180,77 @@ pub fn train(
     Ok(Trained { model, stage_seconds: clock.laps })
 }
 
-impl Run<'_> {
-    /// Moments of every encoded input and of the target over the training rows.
-    fn moments(&self, encoding: &Encoding) -> Result<(Vec<ColumnMoments>, ColumnMoments), TrainError> {
-        let mut moments = vec![ColumnMoments::EMPTY; encoding.input_dim()];
-        let mut targets = ColumnMoments::EMPTY;
-        let mut block = RowBlock::default();
-        let mut inputs = vec![0.0; encoding.input_dim()];
-        for index in 0..self.rows.block_count() {
-            self.rows.read(index, Part::Training, &mut block)?;
-            for (codes, &target) in block.inputs().zip(&block.targets) {
-                encoding.encode(codes.iter().copied(), &mut inputs);
-                moments.iter_mut().zip(&inputs).for_each(|(moments, &value)| moments.observe(value));
-                targets.observe(target);
-            }
-            self.tick(Stage::Scale, index, 0.0, 1.0)?;
+fn resolve_kernel(problem: &Problem, spec: &TrainSpec, variances: &[f64]) -> Result<Kernel, TrainError> {
+    let (run, inputs) = (problem.run, problem.inputs);
+    let bandwidth = match spec.bandwidth {
+        BandwidthRule::Fixed(value) => value,
+        BandwidthRule::MeanDistance => mean_distance(run, spec.kernel, inputs, variances)?,
+        BandwidthRule::Median => median_distance(run, spec.kernel, inputs)?,
+        BandwidthRule::Search => problem.search_bandwidth(spec, mean_distance(run, spec.kernel, inputs, variances)?)?,
+    };
+    if bandwidth > 0.0 && bandwidth.is_finite() {
+        Ok(spec.kernel.with_bandwidth(bandwidth))
+    } else {
+        Err(TrainError::Data(format!("the bandwidth rule gives {bandwidth}: most rows are equal; set a number")))
+    }
+}
+
+/// Weights, and how λ and the precision were chosen.
+struct Fit {
+    solution: RidgeSolution,
+    lambda: f64,
+    precision: Precision,
+    target_mean_square: f64,
+    searched: Option<Searched>,
+}
+
+/// Accumulates and solves: once at a given λ; where λ is searched for, in mixed precision first, and
+/// in f64 if the best λ is too small for that.
+fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: &mut Clock) -> Result<Fit, TrainError> {
+    let bound = spec.map.bound(spec.kernel);
+    let given = spec.resolve_lambda(problem.run.rows.count(Part::Training));
+    let mut precision = Precision::for_ridge(given.unwrap_or(1.0), bound);
+    loop {
+        let equations = accumulate(problem, map, precision)?;
+        clock.lap(Stage::Accumulate);
+        problem.run.tick(Stage::Solve, 0.0)?;
+        let searched = match given {
+            Some(_) => None,
+            None => Some(search(problem, map, precision, &equations)?),
+        };
+        if precision == Precision::Mixed && searched.as_ref().is_some_and(Searched::is_at_the_small_end) {
+            precision = Precision::Double;
+            continue;
         }
-        Ok((moments, targets))
+        let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
+        let solution = solve_ridge(&equations, lambda)?;
+        clock.lap(Stage::Solve);
+        return Ok(Fit { solution, lambda, precision, target_mean_square: equations.target_mean_square, searched });
     }
+}
 
-    /// ΨᵀΨ and Ψᵀ(y − ȳ) over the training rows: block → project → cos → rank-k update.
-    fn accumulate<T: Wave>(
-        &self,
-        inputs: &InputPipeline,
-        map: &FeatureMap,
-        target_mean: f64,
-    ) -> Result<Gram, TrainError> {
-        let projector = map.projector::<T>();
-        let s = projector.feature_count();
-        let gram = in_order(
-            self.threads,
-            self.rows.block_count(),
-            || (RowBlock::default(), BlockGram::<T>::new(s)),
-            |index, (block, statistics)| -> Result<(), TrainError> {
-                self.rows.read(index, Part::Training, block)?;
-                block.targets.iter_mut().for_each(|target| *target -= target_mean);
-                let features = projector.transform(inputs.prepare(block.inputs()).view());
-                statistics.fill(features.view(), ArrayView1::from(&block.targets));
-                Ok(())
-            },
-            Gram::new(s),
-            |index, (_, statistics), gram| {
-                gram.add(statistics);
-                self.tick(Stage::Accumulate, index, 0.0, 1.0)
-            },
-        )?;
-        Ok(gram)
-    }
+fn accumulate(problem: &Problem, map: &FeatureMap, precision: Precision) -> Result<NormalEquations, TrainError> {
+    let Problem { run, inputs, target_mean } = *problem;
+    let blocks = run.all_blocks();
+    let tick = |done| run.tick(Stage::Accumulate, done);
+    let gram = match precision {
+        Precision::Mixed => run.accumulate::<f32>(&blocks, inputs, map, target_mean, tick)?,
+        Precision::Double => run.accumulate::<f64>(&blocks, inputs, map, target_mean, tick)?,
+    };
+    Ok(gram.into_normal_equations())
+}
 
-    /// Errors of the model on one part.
-    fn evaluate(&self, predictor: &Predictor, part: Part, start: f64) -> Result<Errors, TrainError> {
-        let errors = in_order(
-            self.threads,
-            self.rows.block_count(),
-            || (RowBlock::default(), Vec::new()),
-            |index, (block, predictions)| -> Result<(), TrainError> {
-                self.rows.read(index, part, block)?;
-                *predictions = predictor.predict(&block.inputs().collect::<Vec<_>>());
-                Ok(())
-            },
-            Errors::default(),
-            |index, (block, predictions), errors| {
-                errors.add(&block.targets, predictions);
-                self.tick(Stage::Evaluate, index, start, if part == Part::Training { 0.8 } else { 1.0 })
-            },
-        )?;
-        Ok(errors)
-    }
-
-    /// Tells of one more block, and stops if that is wanted. The stage goes from `start` to `end`.
-    pub(super) fn tick(&self, stage: Stage, block: usize, start: f64, end: f64) -> Result<(), TrainError> {
-        let done = (block + 1) as f64 / self.rows.block_count() as f64;
-        self.observer.progress(stage, start + (end - start) * done);
-        if self.observer.should_stop() { Err(TrainError::Stopped) } else { Ok(()) }
+fn search(
+    problem: &Problem,
+    map: &FeatureMap,
+    precision: Precision,
+    equations: &NormalEquations,
+) -> Result<Searched, TrainError> {
+    let path = RidgePath::new(equations)?;
+    let lambdas = lambda_grid(precision);
+    match precision {
+        Precision::Mixed => problem.search_lambda::<f32>(map, &path, &lambdas),
+        Precision::Double => problem.search_lambda::<f64>(map, &path, &lambdas),
     }
 }
 
@@ -292,52 +281,23 @@ fn check_learnable(
     Ok(())
 }
 
-fn warnings(largest_input: f64, scaling: &Scaling) -> Vec<String> {
+fn warnings(scaling: &Scaling, moments: &[ColumnMoments], searched: Option<&Searched>) -> Vec<String> {
     const LARGE: f64 = 10.0;
     let mut warnings = Vec::new();
-    if largest_input > LARGE {
+    let largest = scaling.largest_scaled(moments);
+    if largest > LARGE {
         warnings.push(format!(
-            "the largest scaled input is {largest_input:.1}: an outlier or a long tail; consider its logarithm"
+            "the largest scaled input is {largest:.1}: an outlier or a long tail; consider its logarithm"
         ));
     }
     if scaling.constant_count() > 0 {
-        warnings
-            .push(format!("{} inputs never vary over the training rows and have no effect", scaling.constant_count()));
+        let count = scaling.constant_count();
+        warnings.push(format!("{count} inputs never vary over the training rows and have no effect"));
+    }
+    if searched.is_some_and(Searched::is_at_the_small_end) {
+        warnings.push("the best lambda is the smallest that was tried; more features may predict better".to_owned());
     }
     warnings
-}
-
-/// Running sums of prediction errors.
-#[derive(Default)]
-struct Errors {
-    count: f64,
-    square: f64,
-    absolute: f64,
-    mean: f64,
-    /// Σ(y − ȳ)².
-    spread: f64,
-}
-
-impl Errors {
-    fn add(&mut self, targets: &[f64], predictions: &[f64]) {
-        for (target, prediction) in targets.iter().zip(predictions) {
-            let error = target - prediction;
-            self.square += error * error;
-            self.absolute += error.abs();
-            self.count += 1.0;
-            let step = target - self.mean;
-            self.mean += step / self.count;
-            self.spread += step * (target - self.mean);
-        }
-    }
-
-    fn mean_square(&self) -> f64 {
-        self.square / self.count
-    }
-
-    fn r2(&self) -> Option<f64> {
-        (self.spread > 0.0).then(|| 1.0 - self.square / self.spread)
-    }
 }
 
 /// Measures stages.

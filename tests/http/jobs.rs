@@ -34,7 +34,7 @@ async fn a_job_reports_what_it_did() {
     service.upload("name=waves", waves(300)).await.ok(201);
     let job = service.train("waves", "waves", &json!({"features": {"count": 64}})).await;
     assert_eq!((&job["status"], &job["version"], &job["attempt"]), (&json!("succeeded"), &json!(1), &json!(1)));
-    assert_eq!(job["spec"]["lambda"], "inverse_sqrt_n"); // the spec with its defaults
+    assert_eq!(job["spec"]["lambda"], "search"); // the spec with its defaults
     let report = &job["report"];
     assert_eq!((&report["training_rows"], &report["validation_rows"]), (&json!(240), &json!(60)));
     assert!(report["validation_r2"].as_f64().unwrap() > 0.5, "{report}");

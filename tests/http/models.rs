@@ -104,7 +104,7 @@ async fn a_model_is_described_with_a_row_that_works() {
     let service = Service::with_model().await;
     let model = service.get("/api/v1/models/waves/versions/1").await.ok(200);
     assert_eq!(model["target"], "y");
-    assert_eq!(model["shapes"], json!({"inputs": 5, "features": 256, "frequencies": [128, 5]}));
+    assert_eq!(model["shapes"], json!({"inputs": 5, "features": 256, "draws": 128}));
     assert_eq!(model["spec"]["features"]["count"], 256);
     predict(&service, &json!({"rows": [model["example_row"]]})).await;
     assert_eq!(service.get("/api/v1/models/waves").await.ok(200)["latest"], model);

@@ -1,7 +1,6 @@
 //! Exact kernel ridge regression against the golden solutions.
 
-use crate::golden::{assert_close, data, load, number, vector};
-use bochner::features::Kernel;
+use crate::golden::{assert_close, data, kernel, load, number, vector};
 use bochner::solver::ExactKrr;
 
 #[test]
@@ -9,9 +8,9 @@ fn the_exact_solution_is_the_golden_one() {
     for set in ["diabetes", "syn1d", "syn3d"] {
         let (inputs, targets) = data(set);
         let file = load(&format!("guarantees_{set}.json"));
-        for kernel in file["kernels"].as_array().unwrap().iter().filter(|kernel| kernel["kernel"] == "gaussian") {
-            let exact_kernel = Kernel::Gaussian { bandwidth: number(&kernel["params"]["sigma"]) };
-            for case in kernel["lambdas"].as_array().unwrap() {
+        for golden_kernel in file["kernels"].as_array().unwrap() {
+            let exact_kernel = kernel(golden_kernel);
+            for case in golden_kernel["lambdas"].as_array().unwrap() {
                 let exact =
                     ExactKrr::solve(exact_kernel, inputs.clone(), targets.view(), number(&case["lam"])).unwrap();
                 assert!(exact.relative_residual < 1e-12);

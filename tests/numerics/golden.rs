@@ -1,5 +1,6 @@
 //! Reference values computed independently of this project.
 
+use bochner::features::{FeatureMap, Frequencies, Kernel, MapKind};
 use ndarray::{Array1, Array2};
 use serde_json::Value;
 
@@ -36,4 +37,35 @@ pub(crate) fn matrix(value: &Value) -> Array2<f64> {
 
 pub(crate) fn assert_close(found: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((found - expected).abs() <= tolerance, "{what}: {found} is not {expected} within {tolerance:e}");
+}
+
+/// The kernel a golden case is about.
+pub(crate) fn kernel(case: &Value) -> Kernel {
+    let parameter = |name: &str| number(&case["params"][name]);
+    match case["kernel"].as_str().unwrap() {
+        "gaussian" => Kernel::Gaussian { bandwidth: parameter("sigma") },
+        "laplace" => Kernel::Laplace { bandwidth: parameter("sigma") },
+        "matern" => Kernel::Matern { bandwidth: parameter("ell"), nu: parameter("nu") },
+        "cauchy" => Kernel::Cauchy { bandwidth: parameter("sigma") },
+        "angular" => Kernel::Angular,
+        "spline" => Kernel::Spline { order: parameter("q") as u32 },
+        "linear" => Kernel::Linear,
+        other => panic!("{other}"),
+    }
+}
+
+pub(crate) fn map_kind(case: &Value) -> MapKind {
+    match case["map"].as_str().unwrap() {
+        "pair" => MapKind::Pair,
+        "phase" => MapKind::Phase,
+        "sign" => MapKind::Sign,
+        other => panic!("{other}"),
+    }
+}
+
+/// The map of a golden case, with its explicit frequencies.
+pub(crate) fn feature_map(case: &Value) -> FeatureMap {
+    let phases = if case["map"] == "phase" { vector(&case["phases"]).to_vec() } else { Vec::new() };
+    let frequencies = Frequencies::Dense(matrix(&case["V"]));
+    FeatureMap { kernel: kernel(case), kind: map_kind(case), frequencies, phases }
 }

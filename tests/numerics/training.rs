@@ -93,7 +93,7 @@ fn a_smooth_function_is_learned() {
 fn the_same_seed_gives_the_same_artifact_for_any_thread_count() {
     let table = waves(5_000);
     let artifact = |threads, seed| {
-        let raw = json!({"features": {"count": 64, "seed": seed}, "guarantees": {"exact_rows": 0}});
+        let raw = json!({"features": {"count": 64, "seed": seed}, "lambda": "search", "guarantees": {"exact_rows": 0}});
         encode(&fit(&table, &raw, threads).unwrap().model).unwrap()
     };
     let reference = artifact(1, 7);
@@ -147,7 +147,7 @@ fn mixed_precision_predicts_as_a_double_twin() {
     let mut targets = Vec::new();
     let projector = model.map.projector::<f64>();
     for row in table.cells.chunks(3) {
-        let inputs = model.inputs.prepare::<f64>([&row[..2]].into_iter());
+        let inputs = model.inputs.prepare([&row[..2]].into_iter());
         psi.append(ndarray::Axis(0), projector.transform(inputs.view()).view()).unwrap();
         targets.push(row[2] - model.intercept);
     }

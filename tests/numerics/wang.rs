@@ -13,7 +13,9 @@ fn evidence_of(file: &Value, case: &Value, bound: &Value) -> Evidence {
         sample_count: file["n"].as_u64().unwrap() as usize,
         feature_count: bound["s"].as_u64().unwrap() as usize,
         draw_count: number(&bound["draws"]) as usize,
-        feature_bound: number(&bound["b"]),
+        feature_bound: Some(number(&bound["b"])),
+        draws_independent: true,
+        unbiased: true,
         ridge: number(&case["lam"]),
         target_mean_square: number(&file["y2_mean"]),
         quadratic_form: Some(number(&case["Q"])),
@@ -35,7 +37,7 @@ fn bounds_and_thresholds_are_the_golden_ones() {
                     let theorem = theorem1(&evidence, delta);
                     relative(theorem.value.unwrap(), "theorem1_bound");
                     relative(remark1(&evidence, delta).value.unwrap(), "remark1_bound");
-                    let (b, n, s) = (evidence.feature_bound, evidence.sample_count, evidence.feature_count);
+                    let (b, n, s) = (number(&bound["b"]), evidence.sample_count, evidence.feature_count);
                     relative(threshold_printed(b, n, s, delta), "threshold_printed");
                     relative(threshold_proof(b, n, s, delta), "threshold_proof");
                     let met = bound["condition_proof_met"].as_bool().unwrap();
@@ -69,7 +71,7 @@ fn the_measured_error_stays_below_the_bound() {
         block.fill(projector.transform(training).view(), targets.view());
         let mut gram = Gram::new(feature_count);
         gram.add(&block);
-        let weights = solve_ridge(gram, ridge).unwrap().weights;
+        let weights = solve_ridge(&gram.into_normal_equations(), ridge).unwrap().weights;
         let difference = projector.transform(held_out).dot(&weights) - &reference;
         difference.mapv(|value| value * value).mean_axis(Axis(0)).unwrap().into_scalar()
     };
@@ -80,7 +82,9 @@ fn the_measured_error_stays_below_the_bound() {
         sample_count: TRAINING,
         feature_count,
         draw_count: feature_count / 2,
-        feature_bound: 1.0,
+        feature_bound: Some(1.0),
+        draws_independent: true,
+        unbiased: true,
         ridge,
         target_mean_square: targets.dot(&targets) / TRAINING as f64,
         quadratic_form: Some(exact.quadratic_form),

@@ -1,0 +1,99 @@
+//! Choices of a spec that must fit each other: kernel, bandwidth, map, sampling, count, scaling.
+
+use super::BandwidthRule;
+use super::fields::Fields;
+use crate::dataset::ScalingRule;
+use crate::features::{KernelShape, MapKind, Sampling};
+
+const DEFAULT_FEATURE_COUNT: u64 = 1_024;
+
+pub(super) fn check_kernel(fields: &Fields) -> KernelShape {
+    let nu = fields.number("nu", 1.5, |nu| nu > 0.0 && nu <= 100.0, "a number above 0, at most 100");
+    let order =
+        fields.integer("order", 2, |q| q.is_multiple_of(2) && (2..=20).contains(&q), "an even number from 2 to 20");
+    let shapes = [
+        KernelShape::Gaussian,
+        KernelShape::Laplace,
+        KernelShape::Matern { nu },
+        KernelShape::Cauchy,
+        KernelShape::Angular,
+        KernelShape::Spline { order: order as u32 },
+        KernelShape::Linear,
+    ];
+    let shape = fields.choice("name", KernelShape::Gaussian, &shapes.map(|shape| (shape.name(), shape)));
+    for (name, belongs) in [
+        ("nu", matches!(shape, KernelShape::Matern { .. })),
+        ("order", matches!(shape, KernelShape::Spline { .. })),
+        ("bandwidth", shape.has_bandwidth()),
+    ] {
+        if fields.has(name) && !belongs {
+            fields.problem(name, format!("the {} kernel has none", shape.name()));
+        }
+    }
+    shape
+}
+
+pub(super) fn check_bandwidth(fields: &Fields, kernel: KernelShape) -> BandwidthRule {
+    if !kernel.has_bandwidth() {
+        return BandwidthRule::Fixed(1.0); // nothing depends on it
+    }
+    fields.choice_or_number(
+        "bandwidth",
+        BandwidthRule::MeanDistance,
+        &[
+            ("mean_distance", BandwidthRule::MeanDistance),
+            ("median", BandwidthRule::Median),
+            ("search", BandwidthRule::Search),
+        ],
+        |value| (value > 0.0 && value.is_finite()).then_some(BandwidthRule::Fixed(value)),
+        "a number above 0",
+    )
+}
+
+pub(super) fn check_map(features: &Fields, kernel: KernelShape) -> MapKind {
+    let maps = [
+        ("pair", MapKind::Pair),
+        ("phase", MapKind::Phase),
+        ("sign", MapKind::Sign),
+        ("spline", MapKind::Spline),
+        ("linear", MapKind::Linear),
+    ];
+    let serving = MapKind::serving(kernel);
+    let map = features.choice("map", serving[0], &maps);
+    if !serving.contains(&map) {
+        let names: Vec<&str> = maps.iter().filter(|(_, map)| serving.contains(map)).map(|(name, _)| *name).collect();
+        features.problem("map", format!("the {} kernel takes {}", kernel.name(), names.join(" or ")));
+    }
+    map
+}
+
+pub(super) fn check_sampling(features: &Fields, kernel: KernelShape) -> Sampling {
+    let samplings = [
+        ("plain", Sampling::Plain),
+        ("orthogonal", Sampling::Orthogonal),
+        ("structured", Sampling::Structured),
+        ("quasi_monte_carlo", Sampling::QuasiMonteCarlo),
+    ];
+    let sampling = features.choice("sampling", Sampling::Plain, &samplings);
+    if let Some(reason) = sampling.refusal(kernel) {
+        features.problem("sampling", reason);
+    }
+    sampling
+}
+
+pub(super) fn check_count(features: &Fields, map: MapKind, most: u64) -> usize {
+    let per_draw = map.columns_per_draw() as u64;
+    let requirement = match map {
+        MapKind::Pair => format!("an even number from 2 to {most}: the pair map makes two columns of each draw"),
+        MapKind::Phase | MapKind::Sign | MapKind::Spline | MapKind::Linear => {
+            format!("a whole number from 1 to {most}")
+        }
+    };
+    let default = DEFAULT_FEATURE_COUNT.min(most) & !1;
+    let fits = |count: u64| count > 0 && count.is_multiple_of(per_draw) && count <= most;
+    features.integer("count", default, fits, &requirement) as usize
+}
+
+pub(super) fn default_scaling(kernel: KernelShape) -> ScalingRule {
+    if matches!(kernel, KernelShape::Spline { .. }) { ScalingRule::Unit } else { ScalingRule::Standard }
+}

@@ -1,0 +1,115 @@
+//! λ and bandwidth by leave-one-out error.
+
+use super::TrainSpec;
+use super::passes::Run;
+use super::train::{Stage, TrainError};
+use crate::features::{FeatureMap, Precision, Wave};
+use crate::model::InputPipeline;
+use crate::solver::{PathPoint, RidgePath};
+
+/// Leave-one-out residuals are exact; their mean is taken over about so many rows, which tells it to
+/// a per cent or two.
+const LOO_ROWS: usize = 8_192;
+
+/// Rows, features and steps of a bandwidth search.
+const SEARCH_ROWS: usize = 8_192;
+const COARSE_FEATURES: usize = 512;
+const FINE_FEATURES: usize = 1_024;
+
+/// What the inputs and targets of a search are.
+pub(super) struct Problem<'a> {
+    pub(super) run: &'a Run<'a>,
+    pub(super) inputs: &'a InputPipeline,
+    pub(super) target_mean: f64,
+}
+
+/// λ from 1 down, three to a factor of ten. In mixed precision nothing below its limit is tried.
+pub(super) fn lambda_grid(precision: Precision) -> Vec<f64> {
+    let decades = match precision {
+        Precision::Mixed => 6,
+        Precision::Double => 11,
+    };
+    (0..=3 * decades).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).collect()
+}
+
+/// The path with leave-one-out errors, and which of its points is best.
+pub(super) struct Searched {
+    pub(super) points: Vec<PathPoint>,
+    pub(super) best: usize,
+    pub(super) loo_rows: usize,
+}
+
+impl Searched {
+    pub(super) fn best(&self) -> &PathPoint {
+        &self.points[self.best]
+    }
+
+    /// Whether the best λ is the smallest that was tried, so that smaller ones might be better.
+    pub(super) fn is_at_the_small_end(&self) -> bool {
+        self.best + 1 == self.points.len()
+    }
+
+    fn best_loo(&self) -> f64 {
+        self.best().loo_mse.unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Problem<'_> {
+    /// Leave-one-out error at every λ of the grid.
+    pub(super) fn search_lambda<T: Wave>(
+        &self,
+        map: &FeatureMap,
+        path: &RidgePath,
+        lambdas: &[f64],
+    ) -> Result<Searched, TrainError> {
+        let blocks = self.run.sample_blocks(LOO_ROWS);
+        let (errors, loo_rows) =
+            self.run.leave_one_out::<T>(&blocks, self.inputs, map, self.target_mean, path, lambdas)?;
+        let point = |(&lambda, &error): (&f64, &f64)| PathPoint { loo_mse: Some(error), ..path.point(lambda) };
+        let points: Vec<PathPoint> = lambdas.iter().zip(&errors).map(point).collect();
+        let finite = points.iter().enumerate().filter(|(_, point)| point.loo_mse.is_some_and(f64::is_finite));
+        let best = finite.min_by(|left, right| f64::total_cmp(&loo(left.1), &loo(right.1))).map(|(index, _)| index);
+        let best = best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error".into()))?;
+        Ok(Searched { points, best, loo_rows })
+    }
+
+    /// The bandwidth, between 1/16 and twice `rule`, whose leave-one-out error at its own best λ is
+    /// smallest: coarsely on few features, then once more around the best on twice as many. All
+    /// candidates share their random directions.
+    pub(super) fn search_bandwidth(&self, spec: &TrainSpec, rule: f64) -> Result<f64, TrainError> {
+        const COARSE: [f64; 11] = [2.0, 1.414, 1.0, 0.707, 0.5, 0.354, 0.25, 0.177, 0.125, 0.088, 0.0625];
+        const FINE: [f64; 3] = [0.841, 1.0, 1.189];
+        let tries = (COARSE.len() + FINE.len()) as f64;
+        let mut tried = 0.0;
+        let mut best_of = |centre: f64, factors: &[f64], feature_count: usize| -> Result<f64, TrainError> {
+            let mut best = (f64::INFINITY, centre);
+            for factor in factors {
+                let bandwidth = centre * factor;
+                let error = self.error_at(spec, bandwidth, feature_count.min(spec.feature_count))?;
+                if error < best.0 {
+                    best = (error, bandwidth);
+                }
+                tried += 1.0;
+                self.run.tick(Stage::Search, tried / tries)?;
+            }
+            Ok(best.1)
+        };
+        let coarse = best_of(rule, &COARSE, COARSE_FEATURES)?;
+        best_of(coarse, &FINE, FINE_FEATURES)
+    }
+
+    /// Leave-one-out error of one bandwidth at its best λ, on a sample of rows, in f64.
+    fn error_at(&self, spec: &TrainSpec, bandwidth: f64, feature_count: usize) -> Result<f64, TrainError> {
+        let kernel = spec.kernel.with_bandwidth(bandwidth);
+        let map = spec.sample_map(kernel, feature_count, self.inputs.input_dim());
+        let blocks = self.run.sample_blocks(SEARCH_ROWS);
+        let gram =
+            self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.target_mean, |_| self.run.stop_if_asked())?;
+        let path = RidgePath::new(&gram.into_normal_equations())?;
+        Ok(self.search_lambda::<f64>(&map, &path, &lambda_grid(Precision::Double))?.best_loo())
+    }
+}
+
+fn loo(point: &PathPoint) -> f64 {
+    point.loo_mse.unwrap_or(f64::INFINITY)
+}
