@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps check unit smoke bench clean
+.PHONY: help run test build deps check unit smoke bench bench-peers clean
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -9,7 +9,7 @@ BINARY  := target/release/bochner
 TESTED  := target/debug/bochner
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in ./data
 	@exec $(BINARY) serve --welcome
@@ -34,7 +34,12 @@ smoke: deps
 	tests/smoke.sh $(TESTED)
 
 bench: deps ## Print the measured tables behind our numerical choices
-	cargo bench --locked
+	cargo bench --locked --bench precision --bench training
+
+bench-peers: deps ## Compare with scikit-learn, installed in target/peers
+	test -x target/peers/bin/python || python3 -m venv target/peers
+	target/peers/bin/pip install --quiet 'scikit-learn>=1.5' numpy
+	BOCHNER_PYTHON=target/peers/bin/python cargo bench --locked --bench peers
 
 clean: ## Remove what was built (not ./data)
 	cargo clean

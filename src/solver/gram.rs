@@ -71,6 +71,14 @@ pub struct NormalEquations {
     pub sample_count: usize,
 }
 
+impl NormalEquations {
+    /// (1/n)‖y − Ψw‖² = mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.
+    pub fn mean_squared_error(&self, weights: &Array1<f64>) -> f64 {
+        let fitted = self.gram.dot(weights) - 2.0 * &self.right_side;
+        (self.target_mean_square + weights.dot(&fitted)).max(0.0)
+    }
+}
+
 impl Gram {
     /// The statistics of no rows.
     pub fn new(feature_count: usize) -> Self {

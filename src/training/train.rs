@@ -132,7 +132,7 @@ pub fn train(
         method: fit.solution.method,
         relative_residual: fit.solution.relative_residual,
         condition: fit.solution.condition,
-        training_mse: f64::NAN,
+        training_mse: fit.training_mse,
         validation_mse: None,
         validation_r2: None,
         validation_mae: None,
@@ -159,15 +159,13 @@ pub fn train(
     };
 
     let predictor = Predictor::new(model);
-    let training = run.evaluate(&predictor, Part::Training, |done| run.tick(Stage::Evaluate, 0.8 * done))?;
-    let validation = run.evaluate(&predictor, Part::Validation, |done| run.tick(Stage::Evaluate, 0.8 + 0.2 * done))?;
+    let validation = run.evaluate(&predictor, Part::Validation, |done| run.tick(Stage::Evaluate, done))?;
     clock.lap(Stage::Evaluate);
 
     let exact = certify(&run, &predictor, spec)?;
     clock.lap(Stage::Certify);
 
     let mut model = predictor.into_model();
-    model.report.training_mse = training.mean_square();
     if validation.count > 0.0 {
         model.report.validation_mse = Some(validation.mean_square());
         model.report.validation_mae = Some(validation.mean_absolute());
@@ -201,6 +199,7 @@ struct Fit {
     lambda: f64,
     precision: Precision,
     target_mean_square: f64,
+    training_mse: f64,
     searched: Option<Searched>,
 }
 
@@ -225,7 +224,14 @@ fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: &mut Clock)
         let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
         let solution = solve_ridge(&equations, lambda)?;
         clock.lap(Stage::Solve);
-        return Ok(Fit { solution, lambda, precision, target_mean_square: equations.target_mean_square, searched });
+        return Ok(Fit {
+            training_mse: equations.mean_squared_error(&solution.weights),
+            target_mean_square: equations.target_mean_square,
+            solution,
+            lambda,
+            precision,
+            searched,
+        });
     }
 }
 

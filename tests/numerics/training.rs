@@ -83,6 +83,8 @@ fn a_smooth_function_is_learned() {
     let model = fit(&waves(3_000), &json!({"lambda": 1e-11, "features": {"count": 200}}), 2).unwrap().model;
     assert!(model.report.validation_r2.unwrap() > 0.999, "{:?}", model.report);
     assert_eq!((model.report.training_rows, model.report.validation_rows), (2_400, 600));
+    let ratio = model.report.training_mse / model.report.validation_mse.unwrap();
+    assert!((0.5..1.5).contains(&ratio), "{ratio}"); // a smooth function without noise: alike
     let (a, b) = (0.3, -0.4);
     let prediction = Predictor::new(model).predict(&[&[a, b]])[0];
     assert!((prediction - ((3.0 * a).sin() + b * b)).abs() < 0.02, "{prediction}");

@@ -1,0 +1,68 @@
+//! Full ridge training against the f32 `syrk` it contains, the limit of the hardware, in one run.
+//!
+//! `cargo bench --bench training`
+
+use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
+use bochner::linalg::{Real, use_one_blas_thread};
+use bochner::solver::in_order;
+use ndarray::Array2;
+use serde_json::json;
+use std::time::Instant;
+use synthetic::{Synthetic, fit};
+
+mod synthetic;
+
+const BLOCK_ROWS: usize = 1024;
+
+fn main() {
+    use_one_blas_thread();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    for (n, d, s) in [(50_000, 90, 2_048), (100_000, 90, 2_048), (100_000, 8, 1_024)] {
+        let limit = seconds(|| syrk_alone(n, s, threads));
+        let features = seconds(|| features_alone(n, d, s, threads));
+        let table = Synthetic { n, d };
+        let single = seconds(|| drop(fit(&table, s, threads, &json!(1e-4))));
+        let searched = seconds(|| drop(fit(&table, s, threads, &json!("search"))));
+        println!("n = {n}, d = {d}, s = {s}, threads = {threads}");
+        println!("  f32 syrk alone     {limit:7.2} s   1.00");
+        println!("  features alone     {features:7.2} s   {:.2}", features / limit);
+        println!("  training, one λ    {single:7.2} s   {:.2}", single / limit);
+        println!(
+            "  training, λ search {searched:7.2} s   {:.2}   {:.2} single fits",
+            searched / limit,
+            searched / single
+        );
+    }
+}
+
+/// The better of two runs: these machines are shared.
+fn seconds(work: impl Fn()) -> f64 {
+    let once = || {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_secs_f64()
+    };
+    f64::min(once(), once())
+}
+
+fn syrk_alone(n: usize, s: usize, threads: usize) {
+    let block = Array2::<f32>::from_elem((BLOCK_ROWS, s), 0.01);
+    let run = |_: usize, gram: &mut Array2<f32>| -> Result<(), ()> {
+        f32::rank_update(block.view(), gram);
+        Ok(())
+    };
+    let done = in_order(threads, n.div_ceil(BLOCK_ROWS), || Array2::zeros((s, s)), run, (), |_, _, ()| Ok(()));
+    assert!(done.is_ok());
+}
+
+fn features_alone(n: usize, d: usize, s: usize, threads: usize) {
+    let kernel = Kernel::Gaussian { bandwidth: (2.0 * d as f64).sqrt() };
+    let projector = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 0, s, d).projector::<f32>();
+    let inputs = Array2::<f64>::from_elem((BLOCK_ROWS, d), 0.3);
+    let run = |_: usize, (): &mut ()| -> Result<(), ()> {
+        std::hint::black_box(projector.transform(inputs.view()));
+        Ok(())
+    };
+    let done = in_order(threads, n.div_ceil(BLOCK_ROWS), || (), run, (), |_, (), ()| Ok(()));
+    assert!(done.is_ok());
+}
