@@ -4,7 +4,7 @@
 
 use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_ssyrk};
 use ndarray::{Array1, Array2, ArrayView2, LinalgScalar};
-use ndarray_linalg::{FactorizeCInto, SolveC, UPLO};
+use ndarray_linalg::{FactorizeCInto, InverseC, SolveC, UPLO};
 use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::{c_char, c_int};
 
@@ -153,6 +153,19 @@ impl Cholesky {
         Ok(Self { factor })
     }
 
+    /// L, the lower triangle row by row.
+    pub fn lower_rows(&self) -> Vec<f64> {
+        // The factor is kept transposed, as an upper triangle.
+        let upper = &self.factor.factor;
+        (0..upper.nrows()).flat_map(|i| (0..=i).map(move |j| upper[[j, i]])).collect()
+    }
+
+    /// tr A⁻¹.
+    pub fn inverse_trace(&self) -> Result<f64, FactorError> {
+        let inverse = self.factor.invc().map_err(|cause| FactorError::new("Cholesky inverse", cause))?;
+        Ok(inverse.diag().sum())
+    }
+
     /// Solves A·x = b.
     pub fn solve(&self, b: &Array1<f64>) -> Result<Array1<f64>, FactorError> {
         self.factor.solvec(b).map_err(|cause| FactorError::new("Cholesky solve", cause))
@@ -265,6 +278,14 @@ mod tests {
         let x = Cholesky::factor(matrix).unwrap().solve(&b).unwrap();
         let back = full.dot(&x);
         assert!((&back - &b).iter().all(|difference| difference.abs() < 1e-14));
+    }
+
+    #[test]
+    fn the_factor_and_the_trace_of_the_inverse_by_hand() {
+        // [[4, 2], [2, 5]] = L·Lᵀ with L = [[2, 0], [1, 2]]; its inverse is [[5, −2], [−2, 4]]/16.
+        let factor = Cholesky::factor(array![[4.0, 0.0], [2.0, 5.0]]).unwrap();
+        assert_eq!(factor.lower_rows(), [2.0, 1.0, 2.0]);
+        assert!((factor.inverse_trace().unwrap() - 9.0 / 16.0).abs() < 1e-15);
     }
 
     #[test]

@@ -97,6 +97,7 @@ fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
             "features": model.map.feature_count(),
             "draws": model.map.draw_count(),
         },
+        "outputs": if model.spread.is_some() { json!(["value", "spread"]) } else { json!(["value"]) },
         "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
         "report": report,
     })

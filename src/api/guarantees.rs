@@ -3,8 +3,6 @@
 use super::AppState;
 use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
-use super::state::blocking;
-use crate::model::RegistryError;
 use crate::theory::wang;
 use axum::Json;
 use axum::extract::State;
@@ -40,12 +38,7 @@ async fn guarantees(
     if delta.is_some_and(|delta| !(delta > 0.0 && delta < 1.0)) {
         return Err(ApiError::invalid_field("invalid_parameter", "?delta", "must lie between 0 and 1"));
     }
-    let (entry, predictor) = blocking(move || -> Result<_, RegistryError> {
-        let entry = state.registry.find(&name, version)?;
-        let predictor = state.shelf.get(&entry)?;
-        Ok((entry, predictor))
-    })
-    .await?;
+    let (entry, predictor) = state.load(name, version).await?;
     let model = predictor.model();
     let delta = delta.unwrap_or(model.failure_probability);
     Ok(Json(json!({

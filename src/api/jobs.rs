@@ -126,7 +126,7 @@ fn render(job: &Job, progress: Option<Progress>) -> Value {
 
 /// Queues the job of a request, or finds the one an earlier request with the same key made.
 fn enqueue(state: &AppState, body: &Value, idempotency_key: Option<String>) -> Result<Job, ApiError> {
-    let fingerprint = body.to_string();
+    let fingerprint = canonical(body);
     if let Some(key) = &idempotency_key
         && let Some(known) = state.jobs.find_key(key, &fingerprint)?
     {
@@ -134,6 +134,20 @@ fn enqueue(state: &AppState, body: &Value, idempotency_key: Option<String>) -> R
     }
     let request = NewJob { idempotency_key, fingerprint, ..check(state, body)? };
     Ok(state.jobs.submit(&request)?)
+}
+
+/// The same text for the same JSON, whatever the order of its members.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<String> =
+                members.iter().map(|(name, value)| format!("{name:?}:{}", canonical(value))).collect();
+            members.sort();
+            format!("{{{}}}", members.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
 }
 
 /// The request as a job, with everything that can be known before it runs checked.

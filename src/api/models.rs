@@ -81,12 +81,17 @@ fn summary(versions: &[ModelVersion]) -> Value {
 }
 
 fn render(version: &ModelVersion) -> Value {
-    let mut body: Value = serde_json::from_str(&version.description).unwrap_or_default();
-    body["model"] = json!(version.name);
-    body["version"] = json!(version.version);
-    body["dataset"] = json!(version.dataset);
-    body["created_at"] = json!(version.created_at);
-    body["artifact_bytes"] = json!(version.bytes);
-    body["artifact_sha256"] = json!(version.sha256);
+    let mut body = json!({
+        "model": version.name,
+        "version": version.version,
+        "dataset": version.dataset,
+        "created_at": version.created_at,
+        "artifact_bytes": version.bytes,
+        "artifact_sha256": version.sha256,
+    });
+    let description: Value = serde_json::from_str(&version.description).unwrap_or_default();
+    if let (Value::Object(body), Value::Object(description)) = (&mut body, description) {
+        body.extend(description);
+    }
     body
 }

@@ -5,14 +5,13 @@ use super::error::ApiError;
 use super::extract::{JsonBody, ModelName, VersionNumber};
 use super::state::blocking;
 use crate::dataset::{Cell, InputColumn};
-use crate::model::{FittedModel, MissingRule, ModelVersion, Predictor, RegistryError};
+use crate::model::{FittedModel, MissingRule, Predictor};
 use crate::suggest;
 use crate::telemetry::ModelLabel;
 use crate::training::{Problem, pointer};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
 /// Above so many cells·features a request leaves the async threads: about a millisecond of work.
 const INLINE_WORK: usize = 1 << 21;
@@ -42,11 +41,12 @@ async fn answer(
     version: Option<u32>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Value>, ApiError> {
-    let (entry, predictor) = load(&state, name, version).await?;
+    let (entry, predictor) = state.load(name, version).await?;
     let request = Request::read(&body, predictor.model(), state.config.max_prediction_rows)?;
-    let (as_objects, unknown_levels, source) = (request.as_objects, request.unknown_levels, request.source);
-    let work = request.codes.len() * predictor.model().map.operations_per_row();
-    let values = if work <= INLINE_WORK {
+    let (outputs, unknown_levels, source) = (request.outputs, request.unknown_levels, request.source);
+    let spread_work = if outputs.spread { predictor.model().weights.len().pow(2) } else { 0 };
+    let work = request.codes.len() * (predictor.model().map.operations_per_row() + spread_work);
+    let (values, spreads) = if work <= INLINE_WORK {
         request.predict(&predictor)
     } else {
         let permit = state.predictions.clone().try_acquire_owned();
@@ -66,23 +66,8 @@ async fn answer(
     if unknown_levels > 0 {
         state.metrics.unknown_levels.get_or_create(&label).inc_by(unknown_levels);
     }
-    let predictions: Value =
-        if as_objects { values.iter().map(|value| json!({"value": value})).collect() } else { json!(values) };
+    let predictions = outputs.render(&values, spreads.as_deref());
     Ok(Json(json!({"model": entry.name, "version": entry.version, "predictions": predictions})))
-}
-
-async fn load(
-    state: &AppState,
-    name: String,
-    version: Option<u32>,
-) -> Result<(ModelVersion, Arc<Predictor>), ApiError> {
-    let (registry, shelf) = (state.registry.clone(), state.shelf.clone());
-    blocking(move || -> Result<_, RegistryError> {
-        let entry = registry.find(&name, version)?;
-        let predictor = shelf.get(&entry)?;
-        Ok((entry, predictor))
-    })
-    .await
 }
 
 /// A prediction request, decoded against a model.
@@ -92,8 +77,7 @@ struct Request {
     unknown_levels: u64,
     /// `rows` or `records`.
     source: &'static str,
-    /// Whether outputs were named, so that each prediction is an object.
-    as_objects: bool,
+    outputs: Outputs,
 }
 
 impl Request {
@@ -106,7 +90,7 @@ impl Request {
             let nearest = suggest::nearest(name, KNOWN.into_iter());
             return Err(invalid(pointer("", name), format!("unknown field{nearest}")));
         }
-        let as_objects = check_outputs(body.get("outputs"))?;
+        let outputs = Outputs::read(body.get("outputs"), model)?;
         let columns = &model.inputs.encoding.columns;
         let cells = match (body.get("rows"), body.get("records")) {
             (Some(rows), None) => {
@@ -120,7 +104,7 @@ impl Request {
             _ => return Err(invalid("", "send either 'rows' or 'records'")),
         };
         let source = if body.contains_key("rows") { "rows" } else { "records" };
-        let mut request = Self { codes: Vec::with_capacity(cells.len()), unknown_levels: 0, source, as_objects };
+        let mut request = Self { codes: Vec::with_capacity(cells.len()), unknown_levels: 0, source, outputs };
         for (index, row) in cells.iter().enumerate() {
             request.push(row, model, &format!("/{source}/{index}"))?;
         }
@@ -142,8 +126,11 @@ impl Request {
         Ok(())
     }
 
-    fn predict(&self, predictor: &Predictor) -> Vec<f64> {
-        predictor.predict(&self.codes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    /// Values, and spreads where they were asked for.
+    fn predict(&self, predictor: &Predictor) -> (Vec<f64>, Option<Vec<f64>>) {
+        let rows: Vec<&[f64]> = self.codes.iter().map(Vec::as_slice).collect();
+        let spreads = if self.outputs.spread { predictor.spreads(&rows) } else { None };
+        (predictor.predict(&rows), spreads)
     }
 }
 
@@ -151,12 +138,50 @@ fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ApiError {
     ApiError::invalid_field("invalid_prediction_request", pointer, detail)
 }
 
-/// Whether outputs were named; all there is so far is the value.
-fn check_outputs(outputs: Option<&Value>) -> Result<bool, ApiError> {
-    let Some(outputs) = outputs else { return Ok(false) };
-    match outputs.as_array() {
-        Some(names) if names.iter().all(|name| name == "value") && !names.is_empty() => Ok(true),
-        _ => Err(invalid("/outputs", "must be a list of outputs this model has: value")),
+/// What a prediction should say.
+#[derive(Clone, Copy)]
+struct Outputs {
+    /// Whether outputs were named, so that each prediction is an object.
+    named: bool,
+    value: bool,
+    spread: bool,
+}
+
+impl Outputs {
+    fn read(outputs: Option<&Value>, model: &FittedModel) -> Result<Self, ApiError> {
+        let Some(outputs) = outputs else { return Ok(Self { named: false, value: true, spread: false }) };
+        let names = outputs.as_array().filter(|names| !names.is_empty());
+        let names = names.ok_or_else(|| invalid("/outputs", "must be a list of outputs, such as [\"value\"]"))?;
+        let mut read = Self { named: true, value: false, spread: false };
+        for (index, name) in names.iter().enumerate() {
+            match name.as_str() {
+                Some("value") => read.value = true,
+                Some("spread") if model.spread.is_some() => read.spread = true,
+                Some("spread") => {
+                    let detail = "this model keeps no spread; train it with \"spread\": true";
+                    return Err(invalid(format!("/outputs/{index}"), detail));
+                }
+                _ => return Err(invalid(format!("/outputs/{index}"), "must be value or spread")),
+            }
+        }
+        Ok(read)
+    }
+
+    fn render(self, values: &[f64], spreads: Option<&[f64]>) -> Value {
+        if !self.named {
+            return json!(values);
+        }
+        let object = |(index, value): (usize, &f64)| {
+            let mut object = Map::new();
+            if self.value {
+                object.insert("value".into(), json!(value));
+            }
+            if let Some(spreads) = spreads {
+                object.insert("spread".into(), json!(spreads[index]));
+            }
+            Value::Object(object)
+        };
+        values.iter().enumerate().map(object).collect()
     }
 }
 

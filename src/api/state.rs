@@ -4,7 +4,7 @@ use super::error::ApiError;
 use crate::config::Config;
 use crate::dataset::DatasetStore;
 use crate::jobs::JobPool;
-use crate::model::ModelRegistry;
+use crate::model::{ModelRegistry, ModelVersion, Predictor, RegistryError};
 use crate::serving::Shelf;
 use crate::telemetry::Metrics;
 use std::sync::Arc;
@@ -60,6 +60,23 @@ impl AppState {
     pub(super) async fn draining(&self) {
         // The sender lives as long as this state does.
         let _ = self.ready.subscribe().wait_for(|ready| !ready).await;
+    }
+}
+
+impl AppState {
+    /// A version of a model, the newest if none is named, ready to predict.
+    pub(super) async fn load(
+        &self,
+        name: String,
+        version: Option<u32>,
+    ) -> Result<(ModelVersion, Arc<Predictor>), ApiError> {
+        let (registry, shelf) = (self.registry.clone(), self.shelf.clone());
+        blocking(move || -> Result<_, RegistryError> {
+            let entry = registry.find(&name, version)?;
+            let predictor = shelf.get(&entry)?;
+            Ok((entry, predictor))
+        })
+        .await
     }
 }
 

@@ -11,5 +11,6 @@ pub(super) fn evaluate(bandwidth: f64, nu: f64, left: ArrayView1<f64>, right: Ar
 
 /// v = z·√(2ν/χ²_{2ν})/ℓ: the factor of the normal z. χ²_{2ν} is twice a gamma variable of shape ν.
 pub(super) fn stretch(bandwidth: f64, nu: f64, uniform: f64) -> f64 {
-    (nu / gamma_quantile(nu, uniform)).sqrt() / bandwidth
+    let gamma = gamma_quantile(nu, uniform).max(f64::MIN_POSITIVE); // a rough kernel's may underflow
+    (nu / gamma).sqrt() / bandwidth
 }

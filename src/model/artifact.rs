@@ -13,7 +13,7 @@
 //! decoded, shapes and finiteness after. The bytes depend on the data, the spec and the seed alone,
 //! so training twice gives the same file.
 
-use super::{FitReport, FittedModel, InputPipeline, Measured, MissingRule};
+use super::{FitReport, FittedModel, InputPipeline, Measured, MissingRule, Spread};
 use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
 use crate::theory::wang::Evidence;
 use ndarray::{Array1, Array2};
@@ -74,6 +74,7 @@ struct PayloadV1 {
     precision: Precision,
     weights: Vec<f64>,
     intercept: f64,
+    spread: Option<Spread>,
     spec: String,
     dataset: String,
     report: FitReport,
@@ -111,6 +112,7 @@ pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
         precision: model.precision,
         weights: model.weights.to_vec(),
         intercept: model.intercept,
+        spread: model.spread.clone(),
         spec: model.spec.clone(),
         dataset: model.dataset.clone(),
         report: model.report.clone(),
@@ -188,6 +190,9 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     if map.phases.len() != if map.kind == MapKind::Phase { map.draw_count() } else { 0 } {
         return Err(ArtifactError::Shape("phases and frequencies"));
     }
+    if payload.spread.as_ref().is_some_and(|spread| !spread.is_consistent(map.feature_count())) {
+        return Err(ArtifactError::Shape("spread and weights"));
+    }
     Ok(FittedModel {
         target: payload.target,
         inputs: payload.inputs,
@@ -196,6 +201,7 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         precision: payload.precision,
         weights: Array1::from_vec(payload.weights),
         intercept: payload.intercept,
+        spread: payload.spread,
         spec: payload.spec,
         dataset: payload.dataset,
         report: payload.report,

@@ -1,6 +1,6 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
-use super::InputPipeline;
+use super::{InputPipeline, Spread};
 use crate::features::{FeatureMap, Precision};
 use crate::solver::{Method, PathPoint};
 use crate::theory::wang;
@@ -34,6 +34,8 @@ pub struct FittedModel {
     pub weights: Array1<f64>,
     /// c, the mean of the training targets.
     pub intercept: f64,
+    /// Predictive spread, where it was asked for.
+    pub spread: Option<Spread>,
     /// The training spec as resolved, as JSON.
     pub spec: String,
     /// Id of the data set it was trained on.

@@ -6,6 +6,9 @@ mod inputs;
 /// The fitted model: an immutable value.
 mod fitted;
 
+/// How far observations may be from predictions.
+mod spread;
+
 /// A fitted model made ready to predict.
 mod predictor;
 
@@ -20,3 +23,4 @@ pub use fitted::{FitReport, FittedModel, Measured, MissingRule};
 pub use inputs::InputPipeline;
 pub use predictor::Predictor;
 pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};
+pub use spread::Spread;

@@ -1,6 +1,6 @@
 //! A fitted model made ready to predict: O(sd) a row.
 
-use super::FittedModel;
+use super::{FittedModel, Spread};
 use crate::features::{Frequencies, Precision, Projector, Wave};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
@@ -47,6 +47,16 @@ impl Predictor {
         rows.chunks(BLOCK_ROWS).flat_map(predict).collect()
     }
 
+    /// The predictive standard deviation of each row, for models that keep it: O(s²) a row.
+    pub fn spreads(&self, rows: &[&[f64]]) -> Option<Vec<f64>> {
+        let spread = self.model.spread.as_ref()?;
+        let of_block = |block: &[&[f64]]| match &self.engine {
+            Engine::Mixed(projector) => self.spreads_of_block(projector, spread, block),
+            Engine::Double(projector) => self.spreads_of_block(projector, spread, block),
+        };
+        Some(rows.chunks(BLOCK_ROWS).flat_map(of_block).collect())
+    }
+
     /// About how many bytes it holds in memory.
     pub fn memory_bytes(&self) -> usize {
         let width = match self.engine {
@@ -57,7 +67,14 @@ impl Predictor {
             Frequencies::Dense(frequencies) => frequencies.len() * (8 + width),
             Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
         };
-        frequencies + self.model.weights.len() * 8 + 4096
+        let factor = self.model.spread.as_ref().map_or(0, |spread| spread.factor.len());
+        frequencies + (self.model.weights.len() + factor) * 8 + 4096
+    }
+
+    fn spreads_of_block<T: Wave>(&self, projector: &Projector<T>, spread: &Spread, block: &[&[f64]]) -> Vec<f64> {
+        let features = projector.transform(self.model.inputs.prepare(block.iter().copied()).view()); // rows×s
+        let deviation = |row: ArrayView1<T>| spread.standard_deviation(row.iter().map(|value| value.to_f64()));
+        features.rows().into_iter().map(deviation).collect()
     }
 
     fn predict_block<T: Wave>(&self, projector: &Projector<T>, block: &[&[f64]]) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! The sufficient statistics of ridge regression, as a value that can be added to.
 
-use crate::linalg::{Real, mirror_lower};
+use crate::linalg::{Cholesky, FactorError, Real, mirror_lower};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Zip};
 
 /// ΨᵀΨ and Ψᵀy of one block, in the precision of its features.
@@ -72,6 +72,13 @@ pub struct NormalEquations {
 }
 
 impl NormalEquations {
+    /// The Cholesky factor of G + λI.
+    pub fn factor(&self, ridge: f64) -> Result<Cholesky, FactorError> {
+        let mut shifted = self.gram.clone();
+        shifted.diag_mut().mapv_inplace(|value| value + ridge);
+        Cholesky::factor(shifted)
+    }
+
     /// (1/n)‖y − Ψw‖² = mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.
     pub fn mean_squared_error(&self, weights: &Array1<f64>) -> f64 {
         let fitted = self.gram.dot(weights) - 2.0 * &self.right_side;

@@ -26,7 +26,7 @@ pub struct PathPoint {
 
 /// The normal equations in the basis where they are diagonal.
 pub struct RidgePath {
-    /// μ, clipped at zero: rounding may have pushed the smallest below.
+    /// μ, with what is only rounding of the largest set to zero.
     pub eigenvalues: Array1<f64>,
     /// U, eigenvectors as rows.
     vectors: Array2<f64>,
@@ -42,8 +42,10 @@ impl RidgePath {
     /// Diagonalises the normal equations.
     pub fn new(equations: &NormalEquations) -> Result<Self, SolveError> {
         let (eigenvalues, vectors) = symmetric_eigen(equations.gram.clone())?;
+        let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
+        let rounding = f64::EPSILON * eigenvalues.len() as f64 * largest;
         Ok(Self {
-            eigenvalues: eigenvalues.mapv(|mu| mu.max(0.0)),
+            eigenvalues: eigenvalues.mapv(|mu| if mu > rounding { mu } else { 0.0 }),
             coordinates: vectors.dot(&equations.right_side),
             mean_coordinates: vectors.dot(&equations.mean_feature),
             vectors,

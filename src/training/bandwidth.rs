@@ -11,7 +11,7 @@ use ndarray::{Array2, ArrayView1};
 const MEDIAN_ROWS: usize = 2_000;
 
 /// Columns are sorted in groups of about this many cells at once.
-const CELLS_AT_ONCE: usize = 1 << 24;
+pub(super) const CELLS_AT_ONCE: usize = 1 << 24;
 
 /// The mean distance between training rows, exact. [W, §6.1] For the laplace kernel in the 1-norm,
 /// (1/n²)ΣΣ‖xᵢ−xⱼ‖₁, by sorting each column; for the others the root mean square of the 2-norm,

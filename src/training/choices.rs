@@ -8,7 +8,7 @@ use crate::features::{KernelShape, MapKind, Sampling};
 const DEFAULT_FEATURE_COUNT: u64 = 1_024;
 
 pub(super) fn check_kernel(fields: &Fields) -> KernelShape {
-    let nu = fields.number("nu", 1.5, |nu| nu > 0.0 && nu <= 100.0, "a number above 0, at most 100");
+    let nu = fields.number("nu", 1.5, |nu| (0.05..=100.0).contains(&nu), "a number from 0.05 to 100");
     let order =
         fields.integer("order", 2, |q| q.is_multiple_of(2) && (2..=20).contains(&q), "an even number from 2 to 20");
     let shapes = [

@@ -120,6 +120,18 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// True or false.
+    pub(super) fn boolean(&self, name: &str, default: bool) -> bool {
+        match self.get(name).map(Value::as_bool) {
+            None => default,
+            Some(Some(value)) => value,
+            Some(None) => {
+                self.problem(name, "must be true or false".into());
+                default
+            }
+        }
+    }
+
     /// Whether a field is given.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()

@@ -23,13 +23,11 @@ pub(super) struct Problem<'a> {
     pub(super) target_mean: f64,
 }
 
-/// λ from 1 down, three to a factor of ten. In mixed precision nothing below its limit is tried.
-pub(super) fn lambda_grid(precision: Precision) -> Vec<f64> {
-    let decades = match precision {
-        Precision::Mixed => 6,
-        Precision::Double => 11,
-    };
-    (0..=3 * decades).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).collect()
+/// λ from 1 to 1e-11, three to a factor of ten. In mixed precision nothing below its limit is tried.
+pub(super) fn lambda_grid(precision: Precision, feature_bound: Option<f64>) -> Vec<f64> {
+    let sound =
+        |lambda: &f64| precision == Precision::Double || Precision::for_ridge(*lambda, feature_bound) == precision;
+    (0..=33).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).filter(sound).collect()
 }
 
 /// The path with leave-one-out errors, and which of its points is best.
@@ -106,7 +104,7 @@ impl Problem<'_> {
         let gram =
             self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.target_mean, |_| self.run.stop_if_asked())?;
         let path = RidgePath::new(&gram.into_normal_equations())?;
-        Ok(self.search_lambda::<f64>(&map, &path, &lambda_grid(Precision::Double))?.best_loo())
+        Ok(self.search_lambda::<f64>(&map, &path, &lambda_grid(Precision::Double, None))?.best_loo())
     }
 }
 

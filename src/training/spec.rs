@@ -65,6 +65,8 @@ pub struct TrainSpec {
     pub scaling: ScalingRule,
     /// About missing input cells.
     pub missing: MissingRule,
+    /// Whether the model keeps what its predictive spread needs: s²/2 numbers.
+    pub spread: bool,
     /// Share of the labelled rows held out.
     pub validation_fraction: f64,
     /// For the guarantees.
@@ -93,8 +95,17 @@ impl TrainSpec {
     /// Checks a raw spec found at `pointer`, collecting every problem.
     pub fn check(pointer: &str, raw: Option<&Value>, limits: SpecLimits) -> Result<Self, Vec<Problem>> {
         let problems = RefCell::new(Vec::new());
-        let known =
-            ["learner", "kernel", "features", "lambda", "scaling", "missing", "validation_fraction", "guarantees"];
+        let known = [
+            "learner",
+            "kernel",
+            "features",
+            "lambda",
+            "scaling",
+            "missing",
+            "spread",
+            "validation_fraction",
+            "guarantees",
+        ];
         let spec = Fields::new(pointer, raw, &known, &problems);
         let kernel_fields = spec.object("kernel", &["name", "bandwidth", "nu", "order"]);
         let features = spec.object("features", &["count", "map", "sampling", "seed"]);
@@ -136,6 +147,7 @@ impl TrainSpec {
                 MissingRule::Mean,
                 &[("mean", MissingRule::Mean), ("refuse", MissingRule::Refuse)],
             ),
+            spread: spec.boolean("spread", false),
             validation_fraction: spec.number(
                 "validation_fraction",
                 DEFAULT_VALIDATION_FRACTION,
@@ -255,6 +267,7 @@ impl TrainSpec {
             },
             "scaling": self.scaling,
             "missing": self.missing,
+            "spread": self.spread,
             "validation_fraction": self.validation_fraction,
             "guarantees": {"delta": self.guarantees.delta, "exact_rows": self.guarantees.exact_rows},
         })

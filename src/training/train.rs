@@ -8,7 +8,7 @@ use super::search::{Problem, Searched, lambda_grid};
 use super::{BandwidthRule, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, Schema, split};
 use crate::features::{FeatureMap, Kernel, Precision};
-use crate::model::{FitReport, FittedModel, InputPipeline, Predictor};
+use crate::model::{FitReport, FittedModel, InputPipeline, Predictor, Spread};
 use crate::solver::{Interrupted, NormalEquations, RidgePath, RidgeSolution, SolveError, solve_ridge};
 use std::time::Instant;
 
@@ -148,6 +148,7 @@ pub fn train(
         precision: fit.precision,
         weights: fit.solution.weights,
         intercept: targets.mean(),
+        spread: fit.spread,
         spec: spec.to_json().to_string(),
         dataset: dataset.to_owned(),
         failure_probability: spec.guarantees.delta,
@@ -200,6 +201,7 @@ struct Fit {
     precision: Precision,
     target_mean_square: f64,
     training_mse: f64,
+    spread: Option<Spread>,
     searched: Option<Searched>,
 }
 
@@ -219,13 +221,17 @@ fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: &mut Clock)
         };
         if precision == Precision::Mixed && searched.as_ref().is_some_and(Searched::is_at_the_small_end) {
             precision = Precision::Double;
+            clock.lap(Stage::Solve);
             continue;
         }
         let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
         let solution = solve_ridge(&equations, lambda)?;
+        let training_mse = equations.mean_squared_error(&solution.weights);
+        let spread = if spec.spread { Some(spread(&equations, lambda, training_mse)?) } else { None };
         clock.lap(Stage::Solve);
         return Ok(Fit {
-            training_mse: equations.mean_squared_error(&solution.weights),
+            training_mse,
+            spread,
             target_mean_square: equations.target_mean_square,
             solution,
             lambda,
@@ -233,6 +239,18 @@ fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: &mut Clock)
             searched,
         });
     }
+}
+
+/// What the predictive spread needs: tr H = s − λ·tr(G+λI)⁻¹, σ̂² = n·MSE/(n − tr H), and the factor.
+fn spread(equations: &NormalEquations, lambda: f64, training_mse: f64) -> Result<Spread, TrainError> {
+    let factor = equations.factor(lambda).map_err(SolveError::from)?;
+    let (n, s) = (equations.sample_count as f64, equations.right_side.len() as f64);
+    let effective_dimension = s - lambda * factor.inverse_trace().map_err(SolveError::from)?;
+    Ok(Spread {
+        noise_variance: training_mse * n / (n - effective_dimension).max(1.0),
+        sample_count: equations.sample_count,
+        factor: factor.lower_rows(),
+    })
 }
 
 fn accumulate(problem: &Problem, map: &FeatureMap, precision: Precision) -> Result<NormalEquations, TrainError> {
@@ -253,7 +271,7 @@ fn search(
     equations: &NormalEquations,
 ) -> Result<Searched, TrainError> {
     let path = RidgePath::new(equations)?;
-    let lambdas = lambda_grid(precision);
+    let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
     match precision {
         Precision::Mixed => problem.search_lambda::<f32>(map, &path, &lambdas),
         Precision::Double => problem.search_lambda::<f64>(map, &path, &lambdas),
@@ -301,7 +319,7 @@ fn warnings(scaling: &Scaling, moments: &[ColumnMoments], searched: Option<&Sear
         warnings.push(format!("{count} inputs never vary over the training rows and have no effect"));
     }
     if searched.is_some_and(Searched::is_at_the_small_end) {
-        warnings.push("the best lambda is the smallest that was tried; more features may predict better".to_owned());
+        warnings.push("the best lambda is the smallest that was tried: the data would bear a richer model".to_owned());
     }
     warnings
 }
@@ -318,7 +336,11 @@ impl Clock {
     }
 
     fn lap(&mut self, stage: Stage) {
-        self.laps.push((stage, self.last.elapsed().as_secs_f64()));
+        let seconds = self.last.elapsed().as_secs_f64();
+        match self.laps.iter_mut().find(|(known, _)| *known == stage) {
+            Some((_, total)) => *total += seconds,
+            None => self.laps.push((stage, seconds)),
+        }
         self.last = Instant::now();
     }
 }

@@ -112,6 +112,9 @@ async fn an_idempotency_key_makes_one_job_of_two_requests() {
     };
     let first = send("m").await.ok(200);
     assert_eq!(send("m").await.ok(200)["id"], first["id"]);
+    let reordered = "{\"spec\": {\"features\": {\"count\": 8}}, \"dataset\": \"waves\", \"model\": \"m\"}";
+    let request = Request::post("/api/v1/jobs").header("idempotency-key", "k1").body(Body::from(reordered)).unwrap();
+    assert_eq!(service.send(request).await.ok(200)["id"], first["id"]);
     send("other").await.refused(409, "idempotency_key_reused");
     assert_eq!(service.get("/api/v1/models/m").await.ok(200)["versions"].as_array().unwrap().len(), 1);
 }

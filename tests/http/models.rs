@@ -62,7 +62,9 @@ async fn wrong_cells_are_placed() {
         (json!({"rows": [green], "columns": ["x", "colour"]}), "/columns"),
         (json!({"records": [{"x": 1, "color": "red", "even": true}]}), "/records/0"),
         (json!({"row": [green]}), "/row"),
-        (json!({"rows": [green], "outputs": ["interval"]}), "/outputs"),
+        (json!({"rows": [green], "outputs": ["value", "interval"]}), "/outputs/1"),
+        (json!({"rows": [green], "outputs": ["spread"]}), "/outputs/0"),
+        (json!({"rows": [green], "outputs": []}), "/outputs"),
     ] {
         let answer = service.post("/api/v1/models/waves/predict", &body).await;
         let refusal = answer.refused(422, "invalid_prediction_request");
@@ -86,6 +88,20 @@ async fn a_batch_is_its_rows_one_by_one() {
         let difference = single[0].as_f64().unwrap() - batch[index].as_f64().unwrap();
         assert!(difference.abs() < 1e-5, "row {index}: {difference}");
     }
+}
+
+#[tokio::test]
+async fn the_spread_is_an_output_of_models_that_keep_it() {
+    let service = Service::with_model().await;
+    let spec = json!({"features": {"count": 64}, "lambda": 1e-4, "spread": true});
+    assert_eq!(service.train("spread", "waves", &spec).await["status"], "succeeded");
+    let body = json!({"rows": [[0.3, "green", true], [40.0, "green", true]], "outputs": ["value", "spread"]});
+    let answer = service.post("/api/v1/models/spread/predict", &body).await.ok(200);
+    let spread = |row: usize| answer["predictions"][row]["spread"].as_f64().unwrap();
+    assert!(spread(0) > 0.0, "{answer}");
+    assert!(spread(1) > spread(0), "{answer}"); // far from the rows less is known
+    let model = service.get("/api/v1/models/spread").await.ok(200);
+    assert_eq!(model["latest"]["outputs"], json!(["value", "spread"]));
 }
 
 #[tokio::test]

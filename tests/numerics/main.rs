@@ -1,9 +1,11 @@
 //! Numbers against independent references: golden files, dense twins, brute force.
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod degenerate;
 mod exact;
 mod golden;
 mod kernel_estimates;
 mod ridge;
+mod tables;
 mod training;
 mod wang;

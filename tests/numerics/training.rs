@@ -1,82 +1,11 @@
 //! The whole recipe on tables in memory.
 
-use bochner::dataset::{Column, ColumnKind, Rows, Schema, Task};
+use crate::tables::{fit, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
-use bochner::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, Trained, train};
-use serde_json::{Value, json};
+use bochner::training::{Observer, Stage, TrainError, train};
+use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// A table in memory; the last column is the target.
-struct Memory {
-    cells: Vec<f64>,
-    columns: usize,
-}
-
-impl Rows for Memory {
-    fn row_count(&self) -> usize {
-        self.cells.len() / self.columns
-    }
-
-    fn column_count(&self) -> usize {
-        self.columns
-    }
-
-    fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
-        let start = first * self.columns;
-        cells.copy_from_slice(&self.cells[start..start + cells.len()]);
-        Ok(())
-    }
-}
-
-struct Silent;
-
-impl Observer for Silent {
-    fn progress(&self, _: Stage, _: f64) {}
-
-    fn should_stop(&self) -> bool {
-        false
-    }
-}
-
-/// y = sin(3a) + b², with a and b on irregular grids.
-fn waves(rows: usize) -> Memory {
-    let cells = (0..rows).flat_map(|i| {
-        let a = (i as f64 * 0.618_034).fract() * 2.0 - 1.0;
-        let b = (i as f64 * 0.414_214).fract() * 2.0 - 1.0;
-        [a, b, (3.0 * a).sin() + b * b]
-    });
-    Memory { cells: cells.collect(), columns: 3 }
-}
-
-fn schema(table: &Memory) -> Schema {
-    let column = |name: String| Column {
-        name,
-        kind: ColumnKind::Numeric,
-        levels: vec![],
-        missing: 0,
-        distinct: 1000,
-        distinct_is_lower_bound: true,
-        min: None,
-        max: None,
-        mean: None,
-        std: None,
-    };
-    Schema {
-        columns: (0..table.columns).map(|index| column(format!("c{index}"))).collect(),
-        target: table.columns - 1,
-        task: Task::Regression,
-        row_count: table.row_count() as u64,
-    }
-}
-
-fn spec(raw: &Value) -> TrainSpec {
-    TrainSpec::check("", Some(raw), SpecLimits { feature_count: 4096 }).unwrap()
-}
-
-fn fit(table: &Memory, raw: &Value, threads: usize) -> Result<Trained, TrainError> {
-    train(table, &schema(table), "ds-test", &spec(raw), threads, &Silent)
-}
 
 #[test]
 fn a_smooth_function_is_learned() {
@@ -201,19 +130,26 @@ fn training_stops_between_blocks() {
     assert!(observer.0.load(Ordering::Relaxed) <= 3);
 }
 
+/// The spread against a dense twin: σ̂²(1 + ψᵀ(G+λI)⁻¹ψ/n) by solving for each row, tr H by summing its
+/// diagonal.
 #[test]
-fn degenerate_tables_are_refused_or_solved_never_nan() {
-    let constant_inputs = Memory { cells: (0..50).flat_map(|i| [1.0, 2.0, f64::from(i)]).collect(), columns: 3 };
-    assert!(matches!(fit(&constant_inputs, &json!({}), 1), Err(TrainError::Data(_))));
-
-    let one_constant = Memory { cells: (0..50).flat_map(|i| [1e12, f64::from(i), f64::from(i)]).collect(), columns: 3 };
-    let model = fit(&one_constant, &json!({"features": {"count": 16}}), 1).unwrap().model;
-    assert_eq!(model.report.constant_inputs, 1);
-    assert!(model.weights.iter().all(|weight| weight.is_finite()));
-
-    let two_rows = Memory { cells: vec![0.0, 0.0, 1.0, 1.0, 1.0, 2.0], columns: 3 };
-    assert!(matches!(fit(&two_rows, &json!({}), 1), Err(TrainError::Data(_))));
-    let model = fit(&two_rows, &json!({"validation_fraction": 0.0, "features": {"count": 4}}), 1).unwrap().model;
-    assert_eq!(model.report.validation_mse, None);
-    assert!(model.report.training_mse.is_finite());
+fn the_predictive_spread_is_that_of_a_dense_twin() {
+    let table = waves(400);
+    let lambda = 1e-4;
+    let spec = json!({"lambda": lambda, "features": {"count": 32}, "validation_fraction": 0.0, "spread": true});
+    let model = fit(&table, &spec, 2).unwrap().model;
+    let rows: Vec<&[f64]> = table.cells.chunks(3).map(|row| &row[..2]).collect();
+    let psi = model.map.projector::<f64>().transform(model.inputs.prepare(rows.iter().copied()).view());
+    let n = rows.len() as f64;
+    let mut system = psi.t().dot(&psi) / n;
+    system.diag_mut().mapv_inplace(|value| value + lambda);
+    let factor = bochner::linalg::Cholesky::factor(system).unwrap();
+    let leverage: Vec<f64> =
+        psi.rows().into_iter().map(|row| row.dot(&factor.solve(&row.to_owned()).unwrap()) / n).collect();
+    let noise = model.report.training_mse * n / (n - leverage.iter().sum::<f64>());
+    let spreads = Predictor::new(model).spreads(&rows).unwrap();
+    for (found, leverage) in spreads.iter().zip(leverage) {
+        let expected = (noise * (1.0 + leverage)).sqrt();
+        assert!((found / expected - 1.0).abs() < 1e-4, "{found} {expected}"); // features are in f32
+    }
 }

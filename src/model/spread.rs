@@ -1,0 +1,43 @@
+//! The predictive spread of a ridge model: how far a new observation may be from its prediction, by
+//! the model's own account.
+
+use serde::{Deserialize, Serialize};
+
+/// The Bayesian linear predictive variance σ̂²(1 + ψᵀ(G+λI)⁻¹ψ/n): ridge regression is the posterior
+/// mean under a gaussian prior on the weights and gaussian noise. An estimate, not a guarantee.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// σ̂² = RSS/(n − tr H).
+    pub noise_variance: f64,
+    /// n.
+    pub sample_count: usize,
+    /// L with L·Lᵀ = G + λI: the lower triangle, row by row.
+    pub factor: Vec<f64>,
+}
+
+impl Spread {
+    /// The predictive standard deviation at features ψ: ψᵀ(L·Lᵀ)⁻¹ψ = ‖z‖² with L z = ψ.
+    pub fn standard_deviation(&self, features: impl Iterator<Item = f64>) -> f64 {
+        let mut z: Vec<f64> = Vec::new();
+        let mut row_start = 0;
+        for (i, feature) in features.enumerate() {
+            let row = &self.factor[row_start..=row_start + i];
+            let known: f64 = row.iter().zip(&z).map(|(l, z)| l * z).sum();
+            z.push((feature - known) / row[i]);
+            row_start += i + 1;
+        }
+        let leverage = z.iter().map(|z| z * z).sum::<f64>() / self.sample_count as f64;
+        (self.noise_variance * (1.0 + leverage)).sqrt()
+    }
+
+    /// Whether the factor has this order and can be divided by.
+    pub fn is_consistent(&self, feature_count: usize) -> bool {
+        let diagonal = (0..feature_count).map(|i| i * (i + 3) / 2);
+        self.factor.len() == feature_count * (feature_count + 1) / 2
+            && self.factor.iter().all(|value| value.is_finite())
+            && diagonal.into_iter().all(|at| self.factor[at] > 0.0)
+            && self.noise_variance >= 0.0
+            && self.noise_variance.is_finite()
+            && self.sample_count > 0
+    }
+}
