@@ -34,7 +34,7 @@ smoke: deps
 	tests/smoke.sh $(TESTED)
 
 bench: deps ## Print the measured tables behind our numerical choices
-	cargo bench --locked --bench precision --bench training
+	cargo bench --locked --bench precision --bench features --bench training
 
 bench-peers: deps ## Compare with scikit-learn, installed in target/peers
 	test -x target/peers/bin/python || python3 -m venv target/peers
