@@ -82,20 +82,23 @@ async fn a_full_queue_refuses_with_a_time_to_come_back() {
 #[tokio::test]
 async fn events_tell_the_whole_story() {
     let service = Service::start();
-    service.upload("name=waves", waves(20_000)).await.ok(201);
-    let spec = json!({"features": {"count": 256}, "guarantees": {"exact_rows": 0}});
+    let path = |job: &Value, what: &str| format!("/api/v1/jobs/{}/{what}", job["id"].as_str().unwrap());
+    // The listener is there before its job starts: another one is in the way until it is canceled.
+    let running = start_long_job(&service).await;
+    service.upload("name=waves", waves(3_000)).await.ok(201);
+    let spec = json!({"features": {"count": 64}, "guarantees": {"exact_rows": 0}});
     let job = service.post("/api/v1/jobs", &json!({"model": "m", "dataset": "waves", "spec": spec})).await.ok(202);
-    let events = service.get(&format!("/api/v1/jobs/{}/events", job["id"].as_str().unwrap())).await;
+    let (events, ()) = tokio::join!(service.get(&path(&job, "events")), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        service.call("POST", &path(&running, "cancel")).await.ok(202);
+    });
     assert_eq!(events.header("content-type"), "text/event-stream");
     let text = events.text(); // the stream ends with the job
-    let states: Vec<Value> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "))
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect();
-    assert_eq!(states.last().unwrap()["status"], "succeeded");
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let states: Vec<Value> = data.map(|data| serde_json::from_str(data).unwrap()).collect();
     assert!(text.starts_with("event: state"));
-    assert!(states.iter().any(|state| state["progress"]["stage"] == "accumulate"), "{text}");
+    assert_eq!(states.first().unwrap()["status"], "queued");
+    assert_eq!(states.last().unwrap()["status"], "succeeded");
     service.get("/api/v1/jobs/job-none/events").await.refused(404, "job_not_found");
 }
 
