@@ -88,7 +88,8 @@ async fn events_tell_the_whole_story() {
     service.upload("name=waves", waves(3_000)).await.ok(201);
     let spec = json!({"features": {"count": 64}, "guarantees": {"exact_rows": 0}});
     let job = service.post("/api/v1/jobs", &json!({"model": "m", "dataset": "waves", "spec": spec})).await.ok(202);
-    let (events, ()) = tokio::join!(service.get(&path(&job, "events")), async {
+    let events_path = path(&job, "events");
+    let (events, ()) = tokio::join!(service.get(&events_path), async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         service.call("POST", &path(&running, "cancel")).await.ok(202);
     });
