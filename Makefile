@@ -30,7 +30,7 @@ unit: deps
 	cargo test --locked
 
 smoke: deps
-	cargo build --locked
+	cargo test --locked --no-run --quiet # the binary as the tests built it: nothing is compiled twice
 	tests/smoke.sh $(TESTED)
 
 bench: deps ## Print the measured tables behind our numerical choices
