@@ -8,7 +8,7 @@ use bochner::solver::in_order;
 use ndarray::Array2;
 use serde_json::json;
 use std::time::Instant;
-use synthetic::{Synthetic, fit};
+use synthetic::{InMemory, Synthetic, fit};
 
 mod synthetic;
 
@@ -20,7 +20,7 @@ fn main() {
     for (n, d, s) in [(50_000, 90, 2_048), (100_000, 90, 2_048), (100_000, 8, 1_024)] {
         let limit = seconds(|| syrk_alone(n, s, threads));
         let features = seconds(|| features_alone(n, d, s, threads));
-        let table = Synthetic { n, d };
+        let table = InMemory::of(&Synthetic { n, d });
         let single = seconds(|| drop(fit(&table, s, threads, &json!(1e-4))));
         let searched = seconds(|| drop(fit(&table, s, threads, &json!("search"))));
         println!("n = {n}, d = {d}, s = {s}, threads = {threads}");

@@ -229,7 +229,7 @@ pub fn mirror_lower(matrix: &mut Array2<f64>) {
 /// Largest eigenvalue of a symmetric positive semidefinite matrix by power iteration; a lower
 /// estimate, good to a few per cent, for condition numbers and reports.
 pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
-    const ITERATIONS: usize = 30;
+    const ITERATIONS: usize = 12;
     let order = matrix.nrows();
     // A start with no symmetry of its own, so that it is orthogonal to no eigenvector by design.
     let mut direction = Array1::from_shape_fn(order, |i| 1.0 + ((i * 7919 + 13) % 101) as f64 / 101.0);

@@ -1,7 +1,7 @@
 //! The sufficient statistics of ridge regression, as a value that can be added to.
 
 use crate::linalg::{Cholesky, FactorError, Real, mirror_lower};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Zip};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
 /// ΨᵀΨ and Ψᵀy of one block, in the precision of its features.
 pub struct BlockGram<T> {
@@ -33,10 +33,15 @@ impl<T: Real> BlockGram<T> {
         T::rank_update(features.view(), &mut self.products);
         self.moments.fill(0.0);
         self.sums.fill(0.0);
+        let moments = self.moments.as_slice_mut().expect("a vector is contiguous");
+        let sums = self.sums.as_slice_mut().expect("a vector is contiguous");
         for (row, &target) in features.rows().into_iter().zip(targets) {
-            Zip::from(&mut self.moments).and(&mut self.sums).and(row).for_each(|moment, sum, &value| {
-                *moment += target * value.to_f64();
-                *sum += value.to_f64();
+            let row = row.to_slice().expect("a row is contiguous");
+            pulp::Arch::new().dispatch(|| {
+                for ((moment, sum), value) in moments.iter_mut().zip(&mut *sums).zip(row) {
+                    *moment += target * value.to_f64();
+                    *sum += value.to_f64();
+                }
             });
         }
         self.target_square = targets.dot(&targets);
@@ -101,8 +106,13 @@ impl Gram {
     /// Adds a block.
     pub fn add<T: Real>(&mut self, block: &BlockGram<T>) {
         for (i, (mut sums, values)) in self.products.rows_mut().into_iter().zip(block.products.rows()).enumerate() {
-            let lower = ndarray::s![..=i];
-            Zip::from(sums.slice_mut(lower)).and(values.slice(lower)).for_each(|sum, &value| *sum += value.to_f64());
+            let sums = sums.as_slice_mut().expect("a row is contiguous");
+            let values = values.to_slice().expect("a row is contiguous");
+            pulp::Arch::new().dispatch(|| {
+                for (sum, value) in sums.iter_mut().zip(values).take(i + 1) {
+                    *sum += value.to_f64();
+                }
+            });
         }
         self.moments += &block.moments;
         self.sums += &block.sums;
