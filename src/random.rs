@@ -17,8 +17,6 @@ pub enum Purpose {
     Directions = 4,
     /// Norms of orthogonal draws; the index is the draw.
     Norms = 5,
-    /// Which rows a bandwidth rule looks at.
-    RowSample = 6,
 }
 
 /// One stream of random numbers.

@@ -25,43 +25,10 @@ impl Rows for Synthetic {
 
     fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
         for (index, row) in cells.chunks_exact_mut(self.d + 1).enumerate() {
-            let mut stream = Stream::new(1, Purpose::RowSample, (first + index) as u64);
+            let mut stream = Stream::new(1, Purpose::Split, (first + index) as u64);
             row.fill_with(|| 2.0 * stream.uniform() - 1.0);
             row[self.d] = (3.0 * row[0]).sin() + row[1] * row[2] + 0.1 * row[self.d];
         }
-        Ok(())
-    }
-}
-
-/// The same rows held in memory, so that making them is not part of what is measured.
-#[allow(dead_code)] // one of the benches streams them
-pub(crate) struct InMemory {
-    cells: Vec<f64>,
-    columns: usize,
-}
-
-#[allow(dead_code)]
-impl InMemory {
-    pub(crate) fn of(rows: &Synthetic) -> Self {
-        let columns = rows.column_count();
-        let mut cells = vec![0.0; rows.n * columns];
-        rows.read(0, &mut cells).expect("rows are made on the fly");
-        Self { cells, columns }
-    }
-}
-
-impl Rows for InMemory {
-    fn row_count(&self) -> usize {
-        self.cells.len() / self.columns
-    }
-
-    fn column_count(&self) -> usize {
-        self.columns
-    }
-
-    fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
-        let start = first * self.columns;
-        cells.copy_from_slice(&self.cells[start..start + cells.len()]);
         Ok(())
     }
 }

@@ -10,7 +10,9 @@ use super::orthogonal::radius;
 use super::{Frequencies, Kernel};
 use crate::linalg::Real;
 use crate::random::{Purpose, Stream};
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+#[cfg(test)]
+use ndarray::Array2;
+use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 use serde::{Deserialize, Serialize};
 
 /// Below this order the directions are too few to look uniform.
@@ -82,8 +84,9 @@ impl Structured {
         }
     }
 
-    /// The frequencies written out, m×d: for tests and for formats that cannot hold the product.
-    pub fn to_dense(&self) -> Array2<f64> {
+    /// The frequencies written out, m×d: what the product stands for.
+    #[cfg(test)]
+    pub(super) fn to_dense(&self) -> Array2<f64> {
         let mut columns = Array2::zeros((self.input_dim, self.norms.len())); // d×m
         self.project(Array2::eye(self.input_dim).view(), columns.view_mut());
         columns.reversed_axes().as_standard_layout().into_owned()

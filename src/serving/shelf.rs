@@ -32,7 +32,7 @@ impl Shelf {
     }
 
     /// The model if it is in memory.
-    pub fn ready(&self, version: &ModelVersion) -> Option<Arc<Predictor>> {
+    fn ready(&self, version: &ModelVersion) -> Option<Arc<Predictor>> {
         self.state().touch(&version.artifact)
     }
 

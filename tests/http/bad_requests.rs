@@ -51,6 +51,37 @@ async fn job_errors(service: &Service, request: &Value) -> Vec<(String, String)>
     body["errors"].as_array().unwrap().iter().map(|error| (text(&error["pointer"]), text(&error["detail"]))).collect()
 }
 
+/// The only error of a spec.
+async fn spec_error(spec: Value) -> (String, String) {
+    let service = Service::start();
+    service.upload("name=waves", waves(50)).await.ok(201);
+    let mut errors = job_errors(&service, &json!({"model": "m", "dataset": "waves", "spec": spec})).await;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(service.get("/api/v1/jobs").await.ok(200)["jobs"], json!([]));
+    errors.remove(0)
+}
+
+#[tokio::test]
+async fn an_unknown_spec_field() {
+    let (pointer, detail) = spec_error(json!({"lamda": 1})).await;
+    assert_eq!(pointer, "/spec/lamda");
+    assert!(detail.contains("did you mean 'lambda'?"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_negative_lambda() {
+    let (pointer, detail) = spec_error(json!({"lambda": -1e-3})).await;
+    assert_eq!(pointer, "/spec/lambda");
+    assert!(detail.contains("-0.001 is not a number above 0"), "{detail}");
+}
+
+#[tokio::test]
+async fn zero_features() {
+    let (pointer, detail) = spec_error(json!({"features": {"count": 0}})).await;
+    assert_eq!(pointer, "/spec/features/count");
+    assert!(detail.contains("an even number from 2"), "{detail}");
+}
+
 #[tokio::test]
 async fn specs_that_cannot_be_trained() {
     let service = Service::start();

@@ -104,6 +104,29 @@ async fn events_tell_the_whole_story() {
 }
 
 #[tokio::test]
+async fn events_of_a_running_job_tell_its_progress() {
+    let service = Service::start();
+    let job = start_long_job(&service).await;
+    let path = |what: &str| format!("/api/v1/jobs/{}/{what}", job["id"].as_str().unwrap());
+    let (events_path, cancel_path) = (path("events"), path("cancel"));
+    // Canceled only once it is accumulating, which takes it seconds.
+    let (events, ()) = tokio::join!(service.get(&events_path), async {
+        let shown = path("").trim_end_matches('/').to_owned();
+        while service.get(&shown).await.ok(200)["progress"]["stage"] != "accumulate" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        service.call("POST", &cancel_path).await.ok(202);
+    });
+    let text = events.text();
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let states: Vec<Value> = data.map(|data| serde_json::from_str(data).unwrap()).collect();
+    assert!(states.iter().any(|state| state["progress"]["stage"] == "accumulate"), "{text}");
+    assert!(text.contains("event: progress"), "{text}");
+    assert_eq!(states.last().unwrap()["status"], "canceled");
+}
+
+#[tokio::test]
 async fn an_idempotency_key_makes_one_job_of_two_requests() {
     let service = Service::start();
     service.upload("name=waves", waves(100)).await.ok(201);

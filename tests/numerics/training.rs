@@ -1,6 +1,6 @@
 //! The whole recipe on tables in memory.
 
-use crate::tables::{fit, schema, spec, waves};
+use crate::tables::{Memory, fit, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
 use bochner::training::{Observer, Stage, TrainError, train};
@@ -152,4 +152,42 @@ fn the_predictive_spread_is_that_of_a_dense_twin() {
         let expected = (noise * (1.0 + leverage)).sqrt();
         assert!((found / expected - 1.0).abs() < 1e-4, "{found} {expected}"); // features are in f32
     }
+}
+
+/// y = sin(25x) + noise: far rougher than the mean distance between rows suggests.
+fn ripples(rows: usize) -> Memory {
+    let row = |i: usize| {
+        let x = (i as f64 * 0.618_034).fract();
+        let noise = (i as f64 * 0.754_878).fract() - 0.5; // uniform, variance 1/12
+        [x, (25.0 * x).sin() + 0.5 * noise]
+    };
+    Memory { cells: (0..rows).flat_map(row).collect(), columns: 2 }
+}
+
+/// The λ found is the best of its path, and its leave-one-out error is what held-out rows show.
+#[test]
+fn the_lambda_search_takes_the_smallest_leave_one_out_error() {
+    let report = fit(&ripples(3_000), &json!({"features": {"count": 64}, "kernel": {"bandwidth": 0.2}}), 2)
+        .unwrap()
+        .model
+        .report;
+    let best = report.lambda_path.iter().min_by(|a, b| a.loo_mse.partial_cmp(&b.loo_mse).unwrap()).unwrap();
+    assert_eq!((report.lambda, report.loo_mse), (best.lambda, best.loo_mse));
+    let ratio = report.loo_mse.unwrap() / report.validation_mse.unwrap();
+    assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    let noise = 0.25 / 12.0;
+    assert!(report.loo_mse.unwrap() > 0.9 * noise && report.loo_mse.unwrap() < 1.2 * noise, "{report:?}");
+}
+
+/// The bandwidth search leaves the rule where the rule is wrong, stays in its range, and pays.
+#[test]
+fn the_bandwidth_search_beats_a_rule_that_is_too_wide() {
+    let report = |bandwidth: &str| {
+        let spec = json!({"features": {"count": 32}, "kernel": {"bandwidth": bandwidth}});
+        fit(&ripples(3_000), &spec, 2).unwrap().model.report
+    };
+    let (rule, searched) = (report("mean_distance"), report("search"));
+    let factor = searched.bandwidth.unwrap() / rule.bandwidth.unwrap();
+    assert!((0.05..0.5).contains(&factor), "{factor}");
+    assert!(searched.validation_mse.unwrap() < 0.5 * rule.validation_mse.unwrap(), "{rule:?} {searched:?}");
 }
