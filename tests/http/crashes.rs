@@ -88,6 +88,38 @@ fn between_the_artifact_and_its_entry() {
     process.kill();
 }
 
+/// In the middle of writing an artifact: one of 17 MB, killed as soon as its temporary file shows. A
+/// write may be over too soon to be caught; it is tried until it is.
+#[test]
+fn in_the_middle_of_an_artifact_write() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Process::start(folder.path());
+        process.upload("waves", &waves(200));
+        let spec =
+            json!({"features": {"count": 2048}, "lambda": 1e-4, "spread": true, "guarantees": {"exact_rows": 0}});
+        let job = process.submit(&json!({"model": "m", "dataset": "waves", "spec": spec}));
+        while files(folder.path(), "tmp").is_empty() && files(folder.path(), "artifacts").is_empty() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        process.kill();
+        let torn = !files(folder.path(), "tmp").is_empty();
+        assert!(!torn || files(folder.path(), "artifacts").is_empty());
+
+        let process = Process::start(folder.path());
+        assert_eq!(process.wait_for(&job, &["succeeded", "failed"])["version"], 1);
+        assert_eq!((files(folder.path(), "artifacts").len(), files(folder.path(), "tmp").len()), (1, 0));
+        let body = json!({"rows": [[0.5, "red", true]], "outputs": ["value", "spread"]}).to_string();
+        let answer = process.post("/api/v1/models/m/predict", "application/json", &body);
+        assert!(answer["predictions"][0]["spread"].is_f64());
+        process.kill();
+        if torn {
+            return;
+        }
+    }
+    panic!("no write was caught in the middle");
+}
+
 /// Killed again and again at moments that sweep over training and publishing.
 #[test]
 fn at_any_moment_of_a_job() {
