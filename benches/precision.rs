@@ -45,15 +45,16 @@ fn data(n: usize, d: usize) -> (Array2<f64>, Array1<f64>) {
 
 fn fit<T: Wave>(map: &FeatureMap, x: &Array2<f64>, y: &Array1<f64>, lambda: f64) -> (RidgeSolution, Array1<f64>) {
     let projector = map.projector::<T>();
-    let mut block = BlockGram::<T>::new(map.feature_count());
-    let mut gram = Gram::new(map.feature_count());
+    let mut block = BlockGram::<T>::new(map.feature_count(), 1);
+    let mut gram = Gram::new(map.feature_count(), 1);
     let blocks = || x.axis_chunks_iter(Axis(0), BLOCK_ROWS);
     let features = |inputs: ndarray::ArrayView2<f64>| projector.transform(inputs);
     for (inputs, targets) in blocks().zip(y.axis_chunks_iter(Axis(0), BLOCK_ROWS)) {
-        block.fill(features(inputs).view(), targets);
+        block.fill(&mut features(inputs), targets.insert_axis(Axis(1)), None);
         gram.add(&block);
     }
     let solution = solve_ridge(&gram.into_normal_equations(), lambda).expect("the ridge is positive");
-    let predictions = blocks().flat_map(|inputs| features(inputs).mapv(T::to_f64).dot(&solution.weights)).collect();
+    let predictions =
+        blocks().flat_map(|inputs| features(inputs).mapv(T::to_f64).dot(&solution.weights.column(0))).collect();
     (solution, predictions)
 }

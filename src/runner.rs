@@ -1,14 +1,14 @@
-//! What a training job does: open the table, train, publish.
+//! What a job does: open the table, train or update, publish.
 
-use crate::dataset::{ColumnKind, DatasetStore};
+use crate::dataset::{ColumnKind, Dataset, DatasetStore, Rows, Table};
 use crate::features::Kernel;
 use crate::jobs::{Control, Failure, Job, Runner};
-use crate::model::{FittedModel, ModelRegistry, ModelVersion};
+use crate::model::{FittedModel, ModelRegistry, ModelVersion, RegistryError};
 use crate::telemetry::{Metrics, StageLabel};
-use crate::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, train};
+use crate::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, Trained, train, update};
 use serde_json::{Value, json};
 
-/// Runs training jobs against the stores of a data directory.
+/// Runs the jobs that make models, against the stores of a data directory.
 pub struct TrainRunner {
     /// Where tables come from.
     pub datasets: DatasetStore,
@@ -28,35 +28,84 @@ impl Runner for TrainRunner {
         if let Some(version) = self.registry.find_artifact(&job.id).map_err(|error| failure("storage", error))? {
             return Ok(result(&version));
         }
-        let spec = TrainSpec::check("/spec", Some(&job.request.payload), self.limits).map_err(|problems| {
+        let version = match job.request.kind.as_str() {
+            "update" => self.update(job, control)?,
+            _ => self.train(job, control)?,
+        };
+        Ok(result(&version))
+    }
+}
+
+impl TrainRunner {
+    fn train(&self, job: &Job, control: &Control) -> Result<ModelVersion, Failure> {
+        let spec = self.spec(&job.request.payload)?;
+        let (dataset, table) = self.open(job)?;
+        let observer = ControlObserver(control);
+        let trained = train(&table, &dataset.schema, &dataset.id, &spec, self.threads, &observer);
+        self.publish(job, control, &trained.map_err(training_failure)?, None)
+    }
+
+    /// Adds rows to the version named, or to the newest; should another job publish a newer one
+    /// meanwhile, to that, so that updates in a row add up.
+    fn update(&self, job: &Job, control: &Control) -> Result<ModelVersion, Failure> {
+        let (dataset, table) = self.open(job)?;
+        let named = job.request.payload["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+        loop {
+            let base = self.registry.find(&job.request.model, named).map_err(|error| failure("model", error))?;
+            let model = self.registry.load(&base).map_err(|error| failure("model", error))?;
+            let spec = self.spec(&serde_json::from_str(&model.spec).unwrap_or_default())?;
+            let source: (&dyn Rows, _, _) = (&table, &dataset.schema, dataset.id.as_str());
+            let trained = update(model, base.version, &spec, source, self.threads, &ControlObserver(control));
+            let after = if named.is_none() { Some(base.version) } else { None };
+            match self.publish(job, control, &trained.map_err(training_failure)?, after) {
+                Err(superseded) if superseded.code == "superseded" => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn spec(&self, raw: &Value) -> Result<TrainSpec, Failure> {
+        TrainSpec::check("/spec", Some(raw), self.limits).map_err(|problems| {
             let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
             failure("invalid_spec", details.join("; "))
-        })?;
+        })
+    }
+
+    fn open(&self, job: &Job) -> Result<(Dataset, Table), Failure> {
         let dataset = self.datasets.find(&job.request.dataset).map_err(|error| failure("dataset", error))?;
         let table = self.datasets.open_table(&dataset).map_err(|error| failure("dataset", error))?;
+        Ok((dataset, table))
+    }
 
-        let observer = ControlObserver(control);
-        let trained = train(&table, &dataset.schema, &dataset.id, &spec, self.threads, &observer).map_err(|error| {
-            let code = match error {
-                TrainError::Stopped => "stopped",
-                TrainError::Rows(_) => "storage",
-                TrainError::Solve(_) => "not_solvable",
-                TrainError::Data(_) => "nothing_to_learn",
-                TrainError::Panicked => "internal",
-            };
-            failure(code, error)
-        })?;
+    fn publish(
+        &self,
+        job: &Job,
+        control: &Control,
+        trained: &Trained,
+        after: Option<u32>,
+    ) -> Result<ModelVersion, Failure> {
         for (stage, seconds) in &trained.stage_seconds {
             self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
         }
         control.progress("publish", 0.0);
-        let description = describe(&trained.model, &trained.stage_seconds);
-        let version = self
-            .registry
-            .publish(&job.request.model, &job.id, &trained.model, &description.to_string())
-            .map_err(|error| failure("storage", error))?;
-        Ok(result(&version))
+        let description = describe(&trained.model, &trained.stage_seconds).to_string();
+        let published = self.registry.publish(&job.request.model, &job.id, &trained.model, &description, after);
+        published.map_err(|error| match error {
+            RegistryError::Superseded { .. } => failure("superseded", error),
+            _ => failure("storage", error),
+        })
     }
+}
+
+fn training_failure(error: TrainError) -> Failure {
+    let code = match error {
+        TrainError::Stopped => "stopped",
+        TrainError::Rows(_) => "storage",
+        TrainError::Solve(_) => "not_solvable",
+        TrainError::Data(_) => "nothing_to_learn",
+        TrainError::Panicked => "internal",
+    };
+    failure(code, error)
 }
 
 /// A job's control as training sees it.
@@ -88,7 +137,8 @@ fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
     let stages = stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
     report["stage_seconds"] = Value::Object(stages.collect());
     json!({
-        "target": model.target,
+        "target": model.head.targets().first(),
+        "targets": model.head.targets(),
         "columns": model.inputs.encoding.columns,
         "example_row": example_row(model),
         "kernel": describe_kernel(model.map.kernel),

@@ -59,7 +59,7 @@ pub(crate) fn fit(table: &dyn Rows, s: usize, threads: usize, lambda: &Value) ->
     };
     let schema = Schema {
         columns: (0..table.column_count()).map(column).collect(),
-        target: table.column_count() - 1,
+        targets: vec![table.column_count() - 1],
         task: Task::Regression,
         row_count: table.row_count() as u64,
     };

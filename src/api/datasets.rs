@@ -164,7 +164,7 @@ fn render(dataset: &Dataset) -> Value {
     let schema = &dataset.schema;
     let column = |(index, column): (usize, &crate::dataset::Column)| {
         let mut value = json!(column);
-        if index == schema.target {
+        if schema.targets.contains(&index) {
             value["kind"] = json!("target");
         }
         value
@@ -174,7 +174,8 @@ fn render(dataset: &Dataset) -> Value {
         "name": dataset.name,
         "rows": schema.row_count,
         "labelled_rows": schema.labelled_rows(),
-        "target": schema.target_column().name,
+        "target": schema.target_columns().next().map(|column| &column.name),
+        "targets": schema.target_columns().map(|column| &column.name).collect::<Vec<_>>(),
         "task": schema.task,
         "columns": schema.columns.iter().enumerate().map(column).collect::<Vec<_>>(),
         "bytes": dataset.bytes,

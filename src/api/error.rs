@@ -207,7 +207,9 @@ impl From<RegistryError> for ApiError {
             RegistryError::Name { .. } => Self::invalid_field("invalid_model_name", "/model", detail),
             RegistryError::NotFound { .. } => Self::not_found("model_not_found", detail),
             RegistryError::NoVersion { .. } => Self::not_found("version_not_found", detail),
-            RegistryError::Artifact { .. } | RegistryError::Encode(_) => Self::internal(detail),
+            RegistryError::Artifact { .. } | RegistryError::Superseded { .. } | RegistryError::Encode(_) => {
+                Self::internal(detail)
+            }
             RegistryError::Storage(error) => Self::storage(&error),
             RegistryError::Database(error) => Self::database(&error),
         }

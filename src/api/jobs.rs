@@ -16,18 +16,37 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// `POST`: checks the request, puts the job on disk and answers 202; with `Prefer: wait=N` it waits
-/// for the end.
+/// `POST`: a training job.
 pub(super) async fn submit(
     State(state): State<AppState>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let idempotency_key = idempotency_key(&headers)?;
-    let wait = wait_preference(&headers);
+    let checker = state.clone();
+    accept(state, &headers, canonical(&body), move || check(&checker, &body)).await
+}
+
+/// Puts the job that `check` makes on disk and answers 202; with `Prefer: wait=N` it waits for the end.
+/// A request with the key and the `fingerprint` of an earlier one gets the job that one made.
+pub(super) async fn accept(
+    state: AppState,
+    headers: &HeaderMap,
+    fingerprint: String,
+    check: impl FnOnce() -> Result<NewJob, ApiError> + Send + 'static,
+) -> Result<Response, ApiError> {
+    let idempotency_key = idempotency_key(headers)?;
+    let wait = wait_preference(headers);
     let mut changes = state.jobs.changes();
-    let submitter = state.clone();
-    let mut job = blocking(move || enqueue(&submitter, &body, idempotency_key)).await?;
+    let jobs = state.jobs.clone();
+    let mut job = blocking(move || -> Result<Job, ApiError> {
+        if let Some(key) = &idempotency_key
+            && let Some(known) = jobs.find_key(key, &fingerprint)?
+        {
+            return Ok(known);
+        }
+        Ok(jobs.submit(&NewJob { idempotency_key, fingerprint, ..check()? })?)
+    })
+    .await?;
 
     if let Some(patience) = wait {
         let deadline = tokio::time::Instant::now() + patience;
@@ -124,20 +143,8 @@ fn render(job: &Job, progress: Option<Progress>) -> Value {
     })
 }
 
-/// Queues the job of a request, or finds the one an earlier request with the same key made.
-fn enqueue(state: &AppState, body: &Value, idempotency_key: Option<String>) -> Result<Job, ApiError> {
-    let fingerprint = canonical(body);
-    if let Some(key) = &idempotency_key
-        && let Some(known) = state.jobs.find_key(key, &fingerprint)?
-    {
-        return Ok(known);
-    }
-    let request = NewJob { idempotency_key, fingerprint, ..check(state, body)? };
-    Ok(state.jobs.submit(&request)?)
-}
-
 /// The same text for the same JSON, whatever the order of its members.
-fn canonical(value: &Value) -> String {
+pub(super) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             let mut members: Vec<String> =
@@ -152,15 +159,10 @@ fn canonical(value: &Value) -> String {
 
 /// The request as a job, with everything that can be known before it runs checked.
 fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
-    const KNOWN: [&str; 4] = ["type", "model", "dataset", "spec"];
     let Some(body) = body.as_object() else {
         return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
     };
-    let mut problems = Vec::new();
-    for name in body.keys().filter(|name| !KNOWN.contains(&name.as_str())) {
-        let nearest = suggest::nearest(name, KNOWN.into_iter());
-        problems.push(Problem { pointer: pointer("", name), detail: format!("unknown field{nearest}") });
-    }
+    let mut problems = refuse_unknown(body, &["type", "model", "dataset", "spec"]);
     if body.get("type").is_some_and(|kind| kind != "train") {
         problems.push(Problem { pointer: "/type".into(), detail: "must be 'train'".into() });
     }
@@ -182,7 +184,14 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     };
     let dataset = state.datasets.find(dataset)?;
     spec.check_against(&dataset.schema, "/dataset").map_err(|problems| ApiError::invalid("invalid_job", problems))?;
-    refuse_too_large(state, &spec, &dataset.schema)?;
+    let need = estimate_memory(
+        &spec,
+        dataset.schema.labelled_rows(),
+        dataset.schema.columns.len(),
+        Encoding::of(&dataset.schema, &spec.roles(&dataset.schema)).input_dim(),
+        state.config.training_threads,
+    );
+    refuse_too_large(state, need)?;
     Ok(NewJob {
         kind: "train".into(),
         model: model.to_owned(),
@@ -193,7 +202,18 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     })
 }
 
-fn required_text<'a>(body: &'a Map<String, Value>, name: &str, problems: &mut Vec<Problem>) -> &'a str {
+/// A problem for every field that is not `known`.
+pub(super) fn refuse_unknown(body: &Map<String, Value>, known: &[&str]) -> Vec<Problem> {
+    let unknown = body.keys().filter(|name| !known.contains(&name.as_str()));
+    let problem = |name: &String| {
+        let nearest = suggest::nearest(name, known.iter().copied());
+        Problem { pointer: pointer("", name), detail: format!("unknown field{nearest}") }
+    };
+    unknown.map(problem).collect()
+}
+
+/// A text that must be there, or a problem.
+pub(super) fn required_text<'a>(body: &'a Map<String, Value>, name: &str, problems: &mut Vec<Problem>) -> &'a str {
     match body.get(name).and_then(Value::as_str) {
         Some(text) if !text.is_empty() => text,
         _ => {
@@ -203,14 +223,8 @@ fn required_text<'a>(body: &'a Map<String, Value>, name: &str, problems: &mut Ve
     }
 }
 
-fn refuse_too_large(state: &AppState, spec: &TrainSpec, schema: &crate::dataset::Schema) -> Result<(), ApiError> {
-    let need = estimate_memory(
-        spec,
-        schema.labelled_rows(),
-        schema.columns.len(),
-        Encoding::of(schema).input_dim(),
-        state.config.training_threads,
-    );
+/// Refuses a job that needs more bytes than training may take.
+pub(super) fn refuse_too_large(state: &AppState, need: u64) -> Result<(), ApiError> {
     let have = state.config.training_memory.0;
     if need > have {
         let detail = format!(

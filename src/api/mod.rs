@@ -24,8 +24,14 @@ mod job_events;
 /// `/api/v1/models`.
 mod models;
 
+/// Rows added to a model.
+mod updates;
+
 /// `/api/v1/models/{model}/predict`.
 mod predictions;
+
+/// What a prediction says.
+mod outputs;
 
 /// `/api/v1/models/{model}/guarantees`.
 mod guarantees;
@@ -54,6 +60,7 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/jobs/{id}/events", get(job_events::events))
         .route("/api/v1/models", get(models::list))
         .route("/api/v1/models/{model}", get(models::show).delete(models::delete))
+        .route("/api/v1/models/{model}/update", post(updates::submit))
         .route("/api/v1/models/{model}/predict", post(predictions::predict))
         .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))

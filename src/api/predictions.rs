@@ -3,6 +3,7 @@
 use super::AppState;
 use super::error::ApiError;
 use super::extract::{JsonBody, ModelName, VersionNumber};
+use super::outputs::{Computed, Outputs};
 use super::state::blocking;
 use crate::dataset::{Cell, InputColumn};
 use crate::model::{FittedModel, MissingRule, Predictor};
@@ -44,9 +45,11 @@ async fn answer(
     let (entry, predictor) = state.load(name, version).await?;
     let request = Request::read(&body, predictor.model(), state.config.max_prediction_rows)?;
     let (outputs, unknown_levels, source) = (request.outputs, request.unknown_levels, request.source);
-    let spread_work = if outputs.spread { predictor.model().weights.len().pow(2) } else { 0 };
-    let work = request.codes.len() * (predictor.model().map.operations_per_row() + spread_work);
-    let (values, spreads) = if work <= INLINE_WORK {
+    let model = predictor.model();
+    let spread_work = if outputs.spread { model.weights.nrows().pow(2) } else { 0 };
+    let work = request.codes.len() * (model.map.operations_per_row() + model.weights.len() + spread_work);
+    let head = model.head.clone();
+    let computed = if work <= INLINE_WORK {
         request.predict(&predictor)
     } else {
         let permit = state.predictions.clone().try_acquire_owned();
@@ -57,16 +60,17 @@ async fn answer(
         })
         .await?
     };
-    if let Some(row) = values.iter().position(|value| !value.is_finite()) {
+    let values = &computed.values;
+    if let Some(row) = values.rows().into_iter().position(|row| row.iter().any(|value| !value.is_finite())) {
         let detail = "an input is so far from the training data that its prediction is not a finite number";
         return Err(invalid(format!("/{source}/{row}"), detail));
     }
     let label = ModelLabel { model: entry.name.clone() };
-    state.metrics.predicted_rows.get_or_create(&label).inc_by(values.len() as u64);
+    state.metrics.predicted_rows.get_or_create(&label).inc_by(values.nrows() as u64);
     if unknown_levels > 0 {
         state.metrics.unknown_levels.get_or_create(&label).inc_by(unknown_levels);
     }
-    let predictions = outputs.render(&values, spreads.as_deref());
+    let predictions = outputs.render(&computed, &head);
     Ok(Json(json!({"model": entry.name, "version": entry.version, "predictions": predictions})))
 }
 
@@ -126,63 +130,14 @@ impl Request {
         Ok(())
     }
 
-    /// Values, and spreads where they were asked for.
-    fn predict(&self, predictor: &Predictor) -> (Vec<f64>, Option<Vec<f64>>) {
+    fn predict(&self, predictor: &Predictor) -> Computed {
         let rows: Vec<&[f64]> = self.codes.iter().map(Vec::as_slice).collect();
-        let spreads = if self.outputs.spread { predictor.spreads(&rows) } else { None };
-        (predictor.predict(&rows), spreads)
+        self.outputs.compute(predictor, &rows)
     }
 }
 
-fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ApiError {
+pub(super) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ApiError {
     ApiError::invalid_field("invalid_prediction_request", pointer, detail)
-}
-
-/// What a prediction should say.
-#[derive(Clone, Copy)]
-struct Outputs {
-    /// Whether outputs were named, so that each prediction is an object.
-    named: bool,
-    value: bool,
-    spread: bool,
-}
-
-impl Outputs {
-    fn read(outputs: Option<&Value>, model: &FittedModel) -> Result<Self, ApiError> {
-        let Some(outputs) = outputs else { return Ok(Self { named: false, value: true, spread: false }) };
-        let names = outputs.as_array().filter(|names| !names.is_empty());
-        let names = names.ok_or_else(|| invalid("/outputs", "must be a list of outputs, such as [\"value\"]"))?;
-        let mut read = Self { named: true, value: false, spread: false };
-        for (index, name) in names.iter().enumerate() {
-            match name.as_str() {
-                Some("value") => read.value = true,
-                Some("spread") if model.spread.is_some() => read.spread = true,
-                Some("spread") => {
-                    let detail = "this model keeps no spread; train it with \"spread\": true";
-                    return Err(invalid(format!("/outputs/{index}"), detail));
-                }
-                _ => return Err(invalid(format!("/outputs/{index}"), "must be value or spread")),
-            }
-        }
-        Ok(read)
-    }
-
-    fn render(self, values: &[f64], spreads: Option<&[f64]>) -> Value {
-        if !self.named {
-            return json!(values);
-        }
-        let object = |(index, value): (usize, &f64)| {
-            let mut object = Map::new();
-            if self.value {
-                object.insert("value".into(), json!(value));
-            }
-            if let Some(spreads) = spreads {
-                object.insert("spread".into(), json!(spreads[index]));
-            }
-            Value::Object(object)
-        };
-        values.iter().enumerate().map(object).collect()
-    }
 }
 
 /// For each column of the model, its position in a request row.

@@ -3,7 +3,7 @@
 //! Training rows and prediction rows take the same path: cells become codes, codes become inputs.
 
 use super::profile::{Reading, read};
-use super::{ColumnKind, Schema};
+use super::{ColumnKind, Roles, Schema};
 use serde::{Deserialize, Serialize};
 
 /// An input column as a model remembers it.
@@ -50,15 +50,14 @@ const UNKNOWN_LEVEL: f64 = -1.0;
 /// How raw cells become the d inputs of a feature map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Encoding {
-    /// The input columns, in the order of the data set, without the target.
+    /// The input columns, in the order of the data set, without targets and weight.
     pub columns: Vec<InputColumn>,
 }
 
 impl Encoding {
     /// The encoding of a data set's inputs.
-    pub fn of(schema: &Schema) -> Self {
-        let inputs = schema.columns.iter().enumerate().filter(|(index, _)| *index != schema.target);
-        let columns = inputs.map(|(_, column)| InputColumn {
+    pub fn of(schema: &Schema, roles: &Roles) -> Self {
+        let columns = roles.inputs.iter().map(|&index| &schema.columns[index]).map(|column| InputColumn {
             name: column.name.clone(),
             kind: column.kind,
             levels: column.levels.clone(),

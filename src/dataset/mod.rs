@@ -18,11 +18,17 @@ mod profile;
 /// The table on disk, read in blocks.
 mod table;
 
+/// Which column serves as what.
+mod roles;
+
 /// Raw rows to numeric inputs: one-hot levels, missing cells.
 mod encoding;
 
 /// Centring and scaling of encoded inputs.
 mod scaling;
+
+/// A table read as the rows of a model.
+mod alignment;
 
 /// Which rows are held out.
 mod split;
@@ -30,9 +36,11 @@ mod split;
 /// All data sets of a data directory.
 mod store;
 
+pub use alignment::Alignment;
 pub use csv::{CsvOptions, parse_delimiter};
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
 pub use error::{DatasetError, Place};
+pub use roles::Roles;
 pub use scaling::{ColumnMoments, Scaling, ScalingRule};
 pub use schema::{Column, ColumnKind, Schema, Task};
 pub use split::{Part, split};

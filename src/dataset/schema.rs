@@ -1,7 +1,7 @@
 //! Typed columns and their statistics.
 
 use super::DatasetError;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What is to be predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +50,14 @@ pub struct Column {
     pub std: Option<f64>,
 }
 
-/// The columns of a table, and which of them is the target.
+/// The columns of a table, and which of them are targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// In the order of the file.
     pub columns: Vec<Column>,
-    /// Index of the target.
-    pub target: usize,
+    /// Indices of the targets, at least one.
+    #[serde(alias = "target", deserialize_with = "one_or_many")]
+    pub targets: Vec<usize>,
     /// What is to be predicted.
     pub task: Task,
     /// Rows of the table.
@@ -64,14 +65,14 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The column to predict.
-    pub fn target_column(&self) -> &Column {
-        &self.columns[self.target]
+    /// The columns to predict.
+    pub fn target_columns(&self) -> impl Iterator<Item = &Column> {
+        self.targets.iter().map(|&target| &self.columns[target])
     }
 
-    /// Rows whose target is known.
+    /// Rows whose targets are all known; an upper bound where several targets have missing cells.
     pub fn labelled_rows(&self) -> u64 {
-        self.row_count - self.target_column().missing
+        self.row_count - self.target_columns().map(|column| column.missing).max().unwrap_or(0)
     }
 
     /// Refuses tables nothing can be learned from.
@@ -85,15 +86,30 @@ impl Schema {
         if let Some(column) = self.columns.iter().find(|column| column.missing == self.row_count) {
             return Err(DatasetError::column(&column.name, "every cell is missing; leave the column out"));
         }
-        let target = self.target_column();
-        if self.labelled_rows() < 2 {
-            return Err(DatasetError::column(&target.name, "the target is known in fewer than two rows"));
-        }
-        if target.distinct == 1 {
-            let detail =
-                "the target is the same in every row, so there is nothing to learn; choose another with target=";
-            return Err(DatasetError::column(&target.name, detail));
+        for target in self.target_columns() {
+            if self.row_count - target.missing < 2 {
+                return Err(DatasetError::column(&target.name, "the target is known in fewer than two rows"));
+            }
+            if target.distinct == 1 {
+                let detail =
+                    "the target is the same in every row, so there is nothing to learn; choose another with target=";
+                return Err(DatasetError::column(&target.name, detail));
+            }
         }
         Ok(())
     }
+}
+
+/// Data sets stored before there could be several targets have one number here.
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Targets {
+        One(usize),
+        Many(Vec<usize>),
+    }
+    Ok(match Targets::deserialize(deserializer)? {
+        Targets::One(target) => vec![target],
+        Targets::Many(targets) => targets,
+    })
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct UploadOptions {
     /// A name to find it by.
     pub name: Option<String>,
-    /// Name of the target column; the last one if absent.
+    /// Name of the target column, or several with commas between; the last column if absent.
     pub target: Option<String>,
     /// What is to be predicted; told by the target's kind if absent.
     pub task: Option<Task>,
@@ -227,16 +227,16 @@ fn make_schema(
     row_count: u64,
     options: &UploadOptions,
 ) -> Result<Schema, DatasetError> {
-    let target = match &options.target {
-        Some(wanted) => position(names, "target", wanted)?,
-        None => names.len() - 1,
+    let targets = match &options.target {
+        Some(wanted) => target_positions(names, wanted)?,
+        None => vec![names.len() - 1],
     };
     for wanted in &options.numeric {
         position(names, "numeric", wanted)?;
     }
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     for (index, (name, profile)) in names.iter().zip(profiles).enumerate() {
-        let is_target = index == target;
+        let is_target = targets.contains(&index);
         let must_be_number = options.numeric.contains(name) || (is_target && options.task == Some(Task::Regression));
         columns.push(if is_target && options.task == Some(Task::Classification) {
             profile.categorical(name)?
@@ -246,11 +246,34 @@ fn make_schema(
             profile.infer(name)?
         });
     }
-    let task = match columns[target].kind {
-        super::ColumnKind::Numeric => Task::Regression,
-        super::ColumnKind::Boolean | super::ColumnKind::Categorical => Task::Classification,
-    };
-    Ok(Schema { columns, target, task, row_count })
+    let is_number = |&target: &usize| columns[target].kind == super::ColumnKind::Numeric;
+    let task = if targets.iter().all(is_number) { Task::Regression } else { Task::Classification };
+    if let (Task::Classification, [_, _, ..]) = (task, targets.as_slice()) {
+        let label = targets.iter().find(|target| !is_number(target)).unwrap_or(&targets[0]);
+        let detail = format!("several targets must all be numbers, and column '{}' holds labels", names[*label]);
+        return Err(DatasetError::Option { option: "target", detail });
+    }
+    if targets.len() == columns.len() {
+        let detail = "every column is a target, which leaves no inputs".to_owned();
+        return Err(DatasetError::Option { option: "target", detail });
+    }
+    Ok(Schema { columns, targets, task, row_count })
+}
+
+/// One column, or several with commas between, each named once.
+fn target_positions(names: &[String], wanted: &str) -> Result<Vec<usize>, DatasetError> {
+    if names.iter().any(|name| name == wanted) || !wanted.contains(',') {
+        return Ok(vec![position(names, "target", wanted)?]);
+    }
+    let mut targets = Vec::new();
+    for wanted in wanted.split(',') {
+        let target = position(names, "target", wanted)?;
+        if targets.contains(&target) {
+            return Err(DatasetError::Option { option: "target", detail: format!("column '{wanted}' is named twice") });
+        }
+        targets.push(target);
+    }
+    Ok(targets)
 }
 
 fn position(names: &[String], option: &'static str, wanted: &str) -> Result<usize, DatasetError> {

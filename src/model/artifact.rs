@@ -13,10 +13,10 @@
 //! decoded, shapes and finiteness after. The bytes depend on the data, the spec and the seed alone,
 //! so training twice gives the same file.
 
-use super::{FitReport, FittedModel, InputPipeline, Measured, MissingRule, Spread};
+use super::{FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics};
 use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
 use crate::theory::wang::Evidence;
-use ndarray::{Array1, Array2};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -64,7 +64,7 @@ pub enum ArtifactError {
 /// The payload of format 1: plain numbers and lists, so that no library's layout leaks in.
 #[derive(Serialize, Deserialize)]
 struct PayloadV1 {
-    target: String,
+    head: Head,
     inputs: InputPipeline,
     missing: MissingRule,
     kernel: Kernel,
@@ -72,9 +72,11 @@ struct PayloadV1 {
     frequencies: FrequenciesV1,
     phases: Vec<f64>,
     precision: Precision,
+    /// s×k, row by row.
     weights: Vec<f64>,
-    intercept: f64,
+    intercepts: Vec<f64>,
     spread: Option<Spread>,
+    statistics: Option<Statistics>,
     spec: String,
     dataset: String,
     report: FitReport,
@@ -97,7 +99,7 @@ enum FrequenciesV1 {
 /// The artifact of a model.
 pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
     let payload = PayloadV1 {
-        target: model.target.clone(),
+        head: model.head.clone(),
         inputs: model.inputs.clone(),
         missing: model.missing,
         kernel: model.map.kernel,
@@ -110,9 +112,10 @@ pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
         },
         phases: model.map.phases.clone(),
         precision: model.precision,
-        weights: model.weights.to_vec(),
-        intercept: model.intercept,
+        weights: model.weights.iter().copied().collect(),
+        intercepts: model.intercepts.clone(),
         spread: model.spread.clone(),
+        statistics: model.statistics.clone(),
         spec: model.spec.clone(),
         dataset: model.dataset.clone(),
         report: model.report.clone(),
@@ -173,7 +176,7 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         ("the fill values", &scaling.fill),
         ("the phases", &payload.phases),
         ("the weights", &payload.weights),
-        ("the intercept", &vec![payload.intercept]),
+        ("the intercepts", &payload.intercepts),
     ] {
         if !numbers.iter().all(|number| number.is_finite()) {
             return Err(ArtifactError::NotFinite(name));
@@ -181,27 +184,34 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     }
     let frequencies = checked_frequencies(payload.frequencies, d)?;
     let map = FeatureMap { kernel: payload.kernel, kind: payload.map, frequencies, phases: payload.phases };
-    if map.feature_count() != payload.weights.len() || map.draw_count() == 0 {
-        return Err(ArtifactError::Shape("weights and frequencies"));
+    let (s, k) = (map.feature_count(), payload.head.output_count());
+    if map.draw_count() == 0 || k == 0 || payload.intercepts.len() != k {
+        return Err(ArtifactError::Shape("outputs and intercepts"));
     }
+    let weights = Array2::from_shape_vec((s, k), payload.weights);
+    let weights = weights.map_err(|_| ArtifactError::Shape("weights and frequencies"))?;
     if !MapKind::serving(map.kernel.shape()).contains(&map.kind) {
         return Err(ArtifactError::Shape("map and kernel"));
     }
     if map.phases.len() != if map.kind == MapKind::Phase { map.draw_count() } else { 0 } {
         return Err(ArtifactError::Shape("phases and frequencies"));
     }
-    if payload.spread.as_ref().is_some_and(|spread| !spread.is_consistent(map.feature_count())) {
+    if payload.spread.as_ref().is_some_and(|spread| !spread.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("spread and weights"));
     }
+    if payload.statistics.as_ref().is_some_and(|statistics| !statistics.is_consistent(s, k)) {
+        return Err(ArtifactError::Shape("statistics and weights"));
+    }
     Ok(FittedModel {
-        target: payload.target,
+        head: payload.head,
         inputs: payload.inputs,
         missing: payload.missing,
         map,
         precision: payload.precision,
-        weights: Array1::from_vec(payload.weights),
-        intercept: payload.intercept,
+        weights,
+        intercepts: payload.intercepts,
         spread: payload.spread,
+        statistics: payload.statistics,
         spec: payload.spec,
         dataset: payload.dataset,
         report: payload.report,

@@ -1,10 +1,10 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
-use super::{InputPipeline, Spread};
+use super::{Head, InputPipeline, Spread, TargetCoding};
 use crate::features::{FeatureMap, Precision};
-use crate::solver::{Method, PathPoint};
+use crate::solver::{Method, PackedGram, PathPoint};
 use crate::theory::wang;
-use ndarray::Array1;
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 /// What is done about missing input cells.
@@ -17,11 +17,11 @@ pub enum MissingRule {
     Refuse,
 }
 
-/// f(x) = ψ(x)ᵀw + c.
+/// f(x) = Wᵀψ(x) + c, and what that means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedModel {
-    /// Name of the predicted column.
-    pub target: String,
+    /// What the k outputs mean.
+    pub head: Head,
     /// Raw rows to inputs.
     pub inputs: InputPipeline,
     /// About missing cells at prediction.
@@ -30,12 +30,14 @@ pub struct FittedModel {
     pub map: FeatureMap,
     /// In which ψ is evaluated.
     pub precision: Precision,
-    /// w.
-    pub weights: Array1<f64>,
-    /// c, the mean of the training targets.
-    pub intercept: f64,
+    /// W, s×k.
+    pub weights: Array2<f64>,
+    /// c; for regression the means of the training targets.
+    pub intercepts: Vec<f64>,
     /// Predictive spread, where it was asked for.
     pub spread: Option<Spread>,
+    /// What adding rows later needs, where it was asked for.
+    pub statistics: Option<Statistics>,
     /// The training spec as resolved, as JSON.
     pub spec: String,
     /// Id of the data set it was trained on.
@@ -50,11 +52,31 @@ pub struct FittedModel {
     pub measured: Measured,
 }
 
+/// The sums over all rows of a fit, and how their targets were coded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Sums over coded targets.
+    pub gram: PackedGram,
+    /// Of the targets.
+    pub coding: TargetCoding,
+}
+
+impl Statistics {
+    /// Whether the parts fit a model of these sizes.
+    pub fn is_consistent(&self, feature_count: usize, output_count: usize) -> bool {
+        self.gram.is_consistent(feature_count, output_count) && self.coding.is_consistent(output_count)
+    }
+}
+
 /// How a fit went; the same for the same data, spec and seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitReport {
-    /// Rows the weights were fitted on.
+    /// Rows the weights were fitted on, those of earlier versions among them.
     pub training_rows: usize,
+    /// The version that rows were added to, where this is an update.
+    pub base_version: Option<u32>,
+    /// Rows that this update added to the fit.
+    pub added_rows: Option<usize>,
     /// Rows held out to measure the error.
     pub validation_rows: usize,
     /// Rows without a target.
@@ -81,7 +103,7 @@ pub struct FitReport {
     pub relative_residual: f64,
     /// Upper estimate for G + λI.
     pub condition: f64,
-    /// Mean squared error on the training rows.
+    /// Mean squared error on the training rows; of several targets the mean, as the next three.
     pub training_mse: f64,
     /// Mean squared error on the validation rows.
     pub validation_mse: Option<f64>,
@@ -89,7 +111,10 @@ pub struct FitReport {
     pub validation_r2: Option<f64>,
     /// Mean absolute error on the validation rows.
     pub validation_mae: Option<f64>,
-    /// Mean squared leave-one-out residual at the λ found, where λ was searched for.
+    /// The same for each target.
+    pub targets: Vec<TargetErrors>,
+    /// Mean squared leave-one-out residual at the λ found, where λ was searched for. With several
+    /// targets, as everywhere on the path, the mean of their errors in units of their variances.
     pub loo_mse: Option<f64>,
     /// Rows that mean was taken over.
     pub loo_rows: usize,
@@ -101,10 +126,26 @@ pub struct FitReport {
     pub warnings: Vec<String>,
 }
 
+/// The errors of one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TargetErrors {
+    /// Its name.
+    pub name: String,
+    /// Mean squared error on the training rows.
+    pub training_mse: f64,
+    /// Mean squared error on the validation rows.
+    pub validation_mse: Option<f64>,
+    /// 1 − MSE/variance on the validation rows.
+    pub validation_r2: Option<f64>,
+    /// Mean absolute error on the validation rows.
+    pub validation_mae: Option<f64>,
+}
+
 /// Errors measured against the exact kernel method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression.
+    /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression; summed over
+    /// the targets.
     pub exact_krr_error: Option<f64>,
     /// Of the exact system.
     pub exact_krr_relative_residual: Option<f64>,

@@ -3,6 +3,12 @@
 /// Raw rows to scaled inputs.
 mod inputs;
 
+/// Target cells to the numbers that are fitted, and back.
+mod coding;
+
+/// What the outputs of a model mean.
+mod head;
+
 /// The fitted model: an immutable value.
 mod fitted;
 
@@ -19,7 +25,9 @@ mod artifact;
 mod registry;
 
 pub use artifact::{ArtifactError, decode, encode};
-pub use fitted::{FitReport, FittedModel, Measured, MissingRule};
+pub use coding::TargetCoding;
+pub use fitted::{FitReport, FittedModel, Measured, MissingRule, Statistics, TargetErrors};
+pub use head::Head;
 pub use inputs::InputPipeline;
 pub use predictor::Predictor;
 pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};

@@ -2,7 +2,7 @@
 
 use super::{FittedModel, Spread};
 use crate::features::{Frequencies, Precision, Projector, Wave};
-use ndarray::{Array1, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayViewMut2, Axis};
 
 /// Rows whose features are held at once.
 const BLOCK_ROWS: usize = 256;
@@ -10,6 +10,8 @@ const BLOCK_ROWS: usize = 256;
 /// A fitted model with its feature map in the precision it was trained in.
 pub struct Predictor {
     model: FittedModel,
+    /// Wᵀ, k×s, so that the weights of an output lie side by side.
+    weights: Array2<f64>,
     engine: Engine,
 }
 
@@ -25,7 +27,7 @@ impl Predictor {
             Precision::Mixed => Engine::Mixed(model.map.projector()),
             Precision::Double => Engine::Double(model.map.projector()),
         };
-        Self { model, engine }
+        Self { weights: model.weights.t().as_standard_layout().into_owned(), model, engine }
     }
 
     /// The model.
@@ -38,17 +40,22 @@ impl Predictor {
         self.model
     }
 
-    /// Predicts rows of raw codes, one slice per row in the order of the model's columns.
-    pub fn predict(&self, rows: &[&[f64]]) -> Vec<f64> {
-        let predict = |block: &[&[f64]]| match &self.engine {
-            Engine::Mixed(projector) => self.predict_block(projector, block),
-            Engine::Double(projector) => self.predict_block(projector, block),
-        };
-        rows.chunks(BLOCK_ROWS).flat_map(predict).collect()
+    /// The outputs (rows×k) for rows of raw codes, one slice per row in the order of the model's
+    /// columns.
+    pub fn predict(&self, rows: &[&[f64]]) -> Array2<f64> {
+        let mut outputs = Array2::zeros((rows.len(), self.model.intercepts.len()));
+        for (block, outputs) in rows.chunks(BLOCK_ROWS).zip(outputs.axis_chunks_iter_mut(Axis(0), BLOCK_ROWS)) {
+            match &self.engine {
+                Engine::Mixed(projector) => self.predict_block(projector, block, outputs),
+                Engine::Double(projector) => self.predict_block(projector, block, outputs),
+            }
+        }
+        outputs
     }
 
-    /// The predictive standard deviation of each row, for models that keep it: O(s²) a row.
-    pub fn spreads(&self, rows: &[&[f64]]) -> Option<Vec<f64>> {
+    /// The predictive standard deviations of each row, one a target, for models that keep them: O(s²)
+    /// a row.
+    pub fn spreads(&self, rows: &[&[f64]]) -> Option<Vec<Vec<f64>>> {
         let spread = self.model.spread.as_ref()?;
         let of_block = |block: &[&[f64]]| match &self.engine {
             Engine::Mixed(projector) => self.spreads_of_block(projector, spread, block),
@@ -68,24 +75,26 @@ impl Predictor {
             Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
         };
         let factor = self.model.spread.as_ref().map_or(0, |spread| spread.factor.len());
-        frequencies + (self.model.weights.len() + factor) * 8 + 4096
+        frequencies + (2 * self.model.weights.len() + factor) * 8 + 4096
     }
 
-    fn spreads_of_block<T: Wave>(&self, projector: &Projector<T>, spread: &Spread, block: &[&[f64]]) -> Vec<f64> {
+    fn spreads_of_block<T: Wave>(&self, projector: &Projector<T>, spread: &Spread, block: &[&[f64]]) -> Vec<Vec<f64>> {
         let features = projector.transform(self.model.inputs.prepare(block.iter().copied()).view()); // rows×s
-        let deviation = |row: ArrayView1<T>| spread.standard_deviation(row.iter().map(|value| value.to_f64()));
-        features.rows().into_iter().map(deviation).collect()
+        let deviations = |row: ArrayView1<T>| spread.standard_deviations(row.iter().map(|value| value.to_f64()));
+        features.rows().into_iter().map(deviations).collect()
     }
 
-    fn predict_block<T: Wave>(&self, projector: &Projector<T>, block: &[&[f64]]) -> Vec<f64> {
+    /// Wᵀψ + c for a block, summed in f64.
+    fn predict_block<T: Wave>(&self, projector: &Projector<T>, block: &[&[f64]], mut outputs: ArrayViewMut2<f64>) {
         let inputs = self.model.inputs.prepare(block.iter().copied());
         let features = projector.transform(inputs.view()); // rows×s
-        (products(features.view(), self.model.weights.view()) + self.model.intercept).to_vec()
+        for (row, mut outputs) in features.rows().into_iter().zip(outputs.rows_mut()) {
+            for ((output, weights), intercept) in
+                outputs.iter_mut().zip(self.weights.rows()).zip(&self.model.intercepts)
+            {
+                let sum: f64 = row.iter().zip(weights).map(|(value, weight)| value.to_f64() * weight).sum();
+                *output = sum + intercept;
+            }
+        }
     }
-}
-
-/// Ψw, summed in f64.
-fn products<T: Wave>(features: ArrayView2<T>, weights: ArrayView1<f64>) -> Array1<f64> {
-    let product = |row: ArrayView1<T>| row.iter().zip(weights).map(|(value, weight)| value.to_f64() * weight).sum();
-    features.rows().into_iter().map(product).collect()
 }

@@ -42,6 +42,12 @@ pub enum RegistryError {
         /// Why.
         cause: ArtifactError,
     },
+    /// Another version came first.
+    #[error("model '{name}' has a newer version")]
+    Superseded {
+        /// Of the model.
+        name: String,
+    },
     /// A new artifact could not be made.
     #[error("the artifact could not be made: {0}")]
     Encode(#[from] ArtifactError),
@@ -101,13 +107,15 @@ impl ModelRegistry {
     }
 
     /// Stores a model as the next version of `name`: first the artifact, then its entry. Publishing
-    /// the same artifact id again gives the version it already has.
+    /// the same artifact id again gives the version it already has. With `after`, only while that is
+    /// still the newest version.
     pub fn publish(
         &self,
         name: &str,
         artifact: &str,
         model: &FittedModel,
         description: &str,
+        after: Option<u32>,
     ) -> Result<ModelVersion, RegistryError> {
         check_model_name(name)?;
         let bytes = encode(model)?;
@@ -118,6 +126,11 @@ impl ModelRegistry {
         self.database.transact(|transaction| {
             if let Some(known) = find_artifact(transaction, artifact)? {
                 return Ok(known);
+            }
+            let newest: Option<u32> =
+                transaction.query_row("SELECT MAX(version) FROM models WHERE name = ?1", [name], |row| row.get(0))?;
+            if after.is_some() && after != newest {
+                return Err(RegistryError::Superseded { name: name.to_owned() });
             }
             let version = transaction.query_row(
                 "INSERT INTO model_names (name, last_version) VALUES (?1, 1)

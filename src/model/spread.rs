@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// mean under a gaussian prior on the weights and gaussian noise. An estimate, not a guarantee.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// σ̂² = RSS/(n − tr H).
-    pub noise_variance: f64,
+    /// σ̂² = RSS/(n − tr H) of each target.
+    pub noise_variances: Vec<f64>,
     /// n.
     pub sample_count: usize,
     /// L with L·Lᵀ = G + λI: the lower triangle, row by row.
@@ -16,8 +16,9 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The predictive standard deviation at features ψ: ψᵀ(L·Lᵀ)⁻¹ψ = ‖z‖² with L z = ψ.
-    pub fn standard_deviation(&self, features: impl Iterator<Item = f64>) -> f64 {
+    /// The predictive standard deviation of each target at features ψ: ψᵀ(L·Lᵀ)⁻¹ψ = ‖z‖² with
+    /// L z = ψ.
+    pub fn standard_deviations(&self, features: impl Iterator<Item = f64>) -> Vec<f64> {
         let mut z: Vec<f64> = Vec::new();
         let mut row_start = 0;
         for (i, feature) in features.enumerate() {
@@ -27,17 +28,17 @@ impl Spread {
             row_start += i + 1;
         }
         let leverage = z.iter().map(|z| z * z).sum::<f64>() / self.sample_count as f64;
-        (self.noise_variance * (1.0 + leverage)).sqrt()
+        self.noise_variances.iter().map(|variance| (variance * (1.0 + leverage)).sqrt()).collect()
     }
 
     /// Whether the factor has this order and can be divided by.
-    pub fn is_consistent(&self, feature_count: usize) -> bool {
+    pub fn is_consistent(&self, feature_count: usize, target_count: usize) -> bool {
         let diagonal = (0..feature_count).map(|i| i * (i + 3) / 2);
         self.factor.len() == feature_count * (feature_count + 1) / 2
             && self.factor.iter().all(|value| value.is_finite())
             && diagonal.into_iter().all(|at| self.factor[at] > 0.0)
-            && self.noise_variance >= 0.0
-            && self.noise_variance.is_finite()
+            && self.noise_variances.len() == target_count
+            && self.noise_variances.iter().all(|variance| *variance >= 0.0 && variance.is_finite())
             && self.sample_count > 0
     }
 }

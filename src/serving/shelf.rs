@@ -1,6 +1,6 @@
 //! Models in memory: read when first asked for, dropped when others need the room.
 
-use crate::model::{ModelRegistry, ModelVersion, Predictor, RegistryError};
+use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,7 +42,8 @@ impl Shelf {
         if let Some(predictor) = self.ready(version) {
             return Ok(predictor);
         }
-        let predictor = Arc::new(Predictor::new(self.registry.load(version)?));
+        let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
+        let predictor = Arc::new(Predictor::new(model));
         let bytes = predictor.memory_bytes();
         let mut state = self.state();
         if let Some(predictor) = state.touch(&version.artifact) {

@@ -1,32 +1,33 @@
-//! Exact kernel ridge regression by a dense solve: (K + nλI)α = y.
+//! Exact kernel ridge regression by a dense solve: (K + nλI)α = y, for all targets at once.
 //!
 //! O(n²) memory and O(n³) time, so for small n only.
 
 use super::SolveError;
+use super::ridge::solve_columns;
 use crate::features::Kernel;
 use crate::linalg::Cholesky;
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 
 /// The exact solution α with what the bounds need of it.
 pub struct ExactKrr {
     kernel: Kernel,
     inputs: Array2<f64>,
-    /// α.
-    pub coefficients: Array1<f64>,
-    /// Q = αᵀKα.
+    /// α, n×k.
+    pub coefficients: Array2<f64>,
+    /// Q = αᵀKα, summed over the targets.
     pub quadratic_form: f64,
-    /// ‖Kα‖².
+    /// ‖Kα‖², summed likewise.
     pub fitted_square: f64,
     /// ‖(K + nλI)α − y‖ / ‖y‖.
     pub relative_residual: f64,
 }
 
 impl ExactKrr {
-    /// Solves for `inputs` (n×d) and centred `targets` at the per-sample `ridge` λ.
+    /// Solves for `inputs` (n×d) and centred `targets` (n×k) at the per-sample `ridge` λ.
     pub fn solve(
         kernel: Kernel,
         inputs: Array2<f64>,
-        targets: ArrayView1<f64>,
+        targets: ArrayView2<f64>,
         ridge: f64,
     ) -> Result<Self, SolveError> {
         let n = inputs.nrows();
@@ -34,23 +35,22 @@ impl ExactKrr {
         let k_nn = kernel_matrix(kernel, inputs.view(), inputs.view()); // n×n
         let mut system = k_nn.clone();
         system.diag_mut().mapv_inplace(|value| value + shift);
-        let targets = targets.to_owned();
-        let coefficients = Cholesky::factor(system)?.solve(&targets)?;
+        let coefficients = solve_columns(&Cholesky::factor(system)?, &targets.to_owned())?;
 
         let fitted = k_nn.dot(&coefficients); // Kα
-        let residual = &fitted + &(&coefficients * shift) - &targets;
+        let residual = &fitted + &coefficients * shift - targets;
         Ok(Self {
-            quadratic_form: coefficients.dot(&fitted),
-            fitted_square: fitted.dot(&fitted),
-            relative_residual: (residual.dot(&residual) / targets.dot(&targets)).sqrt(),
+            quadratic_form: (&coefficients * &fitted).sum(),
+            fitted_square: (&fitted * &fitted).sum(),
+            relative_residual: ((&residual * &residual).sum() / (&targets * &targets).sum()).sqrt(),
             kernel,
             inputs,
             coefficients,
         })
     }
 
-    /// f(x') = Σ αᵢ k(x', xᵢ) for each row of `inputs`.
-    pub fn predict(&self, inputs: ArrayView2<f64>) -> Array1<f64> {
+    /// f(x') = Σ αᵢ k(x', xᵢ) for each row of `inputs`, rows×k.
+    pub fn predict(&self, inputs: ArrayView2<f64>) -> Array2<f64> {
         kernel_matrix(self.kernel, inputs, self.inputs.view()).dot(&self.coefficients)
     }
 }

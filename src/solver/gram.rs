@@ -1,106 +1,111 @@
 //! The sufficient statistics of ridge regression, as a value that can be added to.
 
+use super::ridge::shifted;
 use crate::linalg::{Cholesky, FactorError, Real, mirror_lower};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
 
-/// ΨᵀΨ and Ψᵀy of one block, in the precision of its features.
+/// The statistics of one block, its products in the precision of its features.
 pub struct BlockGram<T> {
-    /// Lower triangle of ΨᵀΨ, s×s.
+    /// Lower triangle of Σ c ψψᵀ, s×s.
     products: Array2<T>,
-    /// Ψᵀy, s; summed in f64, since its cost is negligible.
-    moments: Array1<f64>,
-    /// Ψᵀ1, s.
-    sums: Array1<f64>,
-    /// Σ y².
-    target_square: f64,
+    /// All other sums in f64, since their cost is negligible.
+    sums: Sums,
+}
+
+/// Sums over rows with features ψ, targets y (k of them) and weights c.
+struct Sums {
+    /// Σ c y ψᵀ, k×s.
+    moments: Array2<f64>,
+    /// Σ c ψ, s.
+    features: Array1<f64>,
+    /// Σ c y, k.
+    targets: Array1<f64>,
+    /// Σ c y², k.
+    target_squares: Array1<f64>,
+    /// Σ c.
+    weight: f64,
+    /// n.
     sample_count: usize,
 }
 
-impl<T: Real> BlockGram<T> {
-    /// Room for one block of `feature_count` columns.
-    pub fn new(feature_count: usize) -> Self {
+impl Sums {
+    fn new(feature_count: usize, target_count: usize) -> Self {
         Self {
-            products: Array2::zeros((feature_count, feature_count)),
-            moments: Array1::zeros(feature_count),
-            sums: Array1::zeros(feature_count),
-            target_square: 0.0,
+            moments: Array2::zeros((target_count, feature_count)),
+            features: Array1::zeros(feature_count),
+            targets: Array1::zeros(target_count),
+            target_squares: Array1::zeros(target_count),
+            weight: 0.0,
             sample_count: 0,
         }
     }
 
-    /// Overwrites the block with the statistics of these rows.
-    pub fn fill(&mut self, features: ArrayView2<T>, targets: ArrayView1<f64>) {
-        T::rank_update(features.view(), &mut self.products);
-        self.moments.fill(0.0);
-        self.sums.fill(0.0);
-        let moments = self.moments.as_slice_mut().expect("a vector is contiguous");
-        let sums = self.sums.as_slice_mut().expect("a vector is contiguous");
-        for (row, &target) in features.rows().into_iter().zip(targets) {
-            let row = row.to_slice().expect("a row is contiguous");
-            pulp::Arch::new().dispatch(|| {
-                for ((moment, sum), value) in moments.iter_mut().zip(&mut *sums).zip(row) {
-                    *moment += target * value.to_f64();
-                    *sum += value.to_f64();
-                }
-            });
+    fn add(&mut self, other: &Self) {
+        self.moments += &other.moments;
+        self.features += &other.features;
+        self.targets += &other.targets;
+        self.target_squares += &other.target_squares;
+        self.weight += other.weight;
+        self.sample_count += other.sample_count;
+    }
+}
+
+impl<T: Real> BlockGram<T> {
+    /// Room for one block of `feature_count` columns and `target_count` targets.
+    pub fn new(feature_count: usize, target_count: usize) -> Self {
+        Self { products: Array2::zeros((feature_count, feature_count)), sums: Sums::new(feature_count, target_count) }
+    }
+
+    /// Overwrites the block with the statistics of these rows: features rows×s, targets rows×k, and
+    /// one weight a row unless all count the same. Weighted features are multiplied by √c in place,
+    /// so that the rank-k update of what is left gives Σ c ψψᵀ.
+    pub fn fill(&mut self, features: &mut Array2<T>, targets: ArrayView2<f64>, weights: Option<&[f64]>) {
+        let feature_count = features.ncols();
+        self.sums = Sums::new(feature_count, targets.ncols());
+        for (i, (mut row, targets)) in features.rows_mut().into_iter().zip(targets.rows()).enumerate() {
+            let root = weights.map_or(1.0, |weights| weights[i].sqrt());
+            if root != 1.0 {
+                row.mapv_inplace(|value| value * T::from_f64(root));
+            }
+            let row: &[T] = row.into_slice().expect("a row is contiguous");
+            add_scaled(&mut self.sums.features, root, row);
+            for (j, (mut moments, target)) in self.sums.moments.rows_mut().into_iter().zip(targets).enumerate() {
+                add_scaled(&mut moments, root * target, row);
+                self.sums.targets[j] += root * root * target;
+                self.sums.target_squares[j] += root * root * target * target;
+            }
+            self.sums.weight += root * root;
         }
-        self.target_square = targets.dot(&targets);
-        self.sample_count = targets.len();
+        self.sums.sample_count = targets.nrows();
+        T::rank_update(features.view(), &mut self.products);
     }
 }
 
-/// ΨᵀΨ, Ψᵀy, yᵀy and n over all blocks so far, in f64.
+/// sums += factor·row.
+fn add_scaled<T: Real, S>(sums: &mut ndarray::ArrayBase<S, ndarray::Ix1>, factor: f64, row: &[T])
+where
+    S: ndarray::DataMut<Elem = f64>,
+{
+    let sums = sums.as_slice_mut().expect("sums are contiguous");
+    pulp::Arch::new().dispatch(|| {
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += factor * value.to_f64();
+        }
+    });
+}
+
+/// The statistics of all blocks so far, in f64.
 pub struct Gram {
-    /// Lower triangle of ΨᵀΨ, s×s.
+    /// Lower triangle of Σ c ψψᵀ, s×s.
     products: Array2<f64>,
-    /// Ψᵀy, s.
-    moments: Array1<f64>,
-    /// Ψᵀ1, s.
-    sums: Array1<f64>,
-    /// Σ y².
-    target_square: f64,
-    sample_count: usize,
-}
-
-/// The per-sample normal equations (G + λI)w = r.
-pub struct NormalEquations {
-    /// G = ΨᵀΨ/n, a full symmetric matrix.
-    pub gram: Array2<f64>,
-    /// r = Ψᵀy/n.
-    pub right_side: Array1<f64>,
-    /// ψ̄ = Ψᵀ1/n.
-    pub mean_feature: Array1<f64>,
-    /// (1/n)Σy².
-    pub target_mean_square: f64,
-    /// n.
-    pub sample_count: usize,
-}
-
-impl NormalEquations {
-    /// The Cholesky factor of G + λI.
-    pub fn factor(&self, ridge: f64) -> Result<Cholesky, FactorError> {
-        let mut shifted = self.gram.clone();
-        shifted.diag_mut().mapv_inplace(|value| value + ridge);
-        Cholesky::factor(shifted)
-    }
-
-    /// (1/n)‖y − Ψw‖² = mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.
-    pub fn mean_squared_error(&self, weights: &Array1<f64>) -> f64 {
-        let fitted = self.gram.dot(weights) - 2.0 * &self.right_side;
-        (self.target_mean_square + weights.dot(&fitted)).max(0.0)
-    }
+    sums: Sums,
 }
 
 impl Gram {
     /// The statistics of no rows.
-    pub fn new(feature_count: usize) -> Self {
-        Self {
-            products: Array2::zeros((feature_count, feature_count)),
-            moments: Array1::zeros(feature_count),
-            sums: Array1::zeros(feature_count),
-            target_square: 0.0,
-            sample_count: 0,
-        }
+    pub fn new(feature_count: usize, target_count: usize) -> Self {
+        Self { products: Array2::zeros((feature_count, feature_count)), sums: Sums::new(feature_count, target_count) }
     }
 
     /// Adds a block.
@@ -114,24 +119,143 @@ impl Gram {
                 }
             });
         }
-        self.moments += &block.moments;
-        self.sums += &block.sums;
-        self.target_square += block.target_square;
-        self.sample_count += block.sample_count;
+        self.sums.add(&block.sums);
     }
 
-    /// The normal equations of all rows so far.
+    /// Adds the rows of an earlier fit.
+    pub fn merge(&mut self, earlier: &PackedGram) {
+        for (i, (mut sums, values)) in self.products.rows_mut().into_iter().zip(earlier.triangle()).enumerate() {
+            sums.iter_mut().zip(values).take(i + 1).for_each(|(sum, value)| *sum += value);
+        }
+        self.sums.add(&earlier.sums());
+    }
+
+    /// What an artifact keeps of these statistics, half the size of the matrix.
+    pub fn pack(&self) -> PackedGram {
+        let triangle = self.products.rows().into_iter().enumerate();
+        let products = triangle.flat_map(|(i, row)| row.into_iter().take(i + 1).copied().collect::<Vec<_>>());
+        PackedGram {
+            products: products.collect(),
+            moments: self.sums.moments.iter().copied().collect(),
+            features: self.sums.features.to_vec(),
+            targets: self.sums.targets.to_vec(),
+            target_squares: self.sums.target_squares.to_vec(),
+            weight: self.sums.weight,
+            sample_count: self.sums.sample_count,
+        }
+    }
+
+    /// Moves the targets so that their weighted mean is zero, and tells by how much: Σ c(y − ȳ)ψ is
+    /// Σ c y ψ − ȳ Σ c ψ, so no row is needed again.
+    pub fn centre_targets(&mut self) -> Array1<f64> {
+        let sums = &mut self.sums;
+        let mean = &sums.targets / sums.weight;
+        sums.target_squares -= &(&sums.targets * &mean);
+        for (mut moments, mean) in sums.moments.rows_mut().into_iter().zip(&mean) {
+            moments.scaled_add(-mean, &sums.features);
+        }
+        sums.targets.fill(0.0);
+        mean
+    }
+
+    /// Σ c.
+    pub fn weight(&self) -> f64 {
+        self.sums.weight
+    }
+
+    /// The normal equations of all rows so far. Weights count relative to their mean.
     pub fn into_normal_equations(self) -> NormalEquations {
-        let n = self.sample_count as f64;
-        let mut gram = self.products;
-        gram /= n;
+        let (mut gram, sums) = (self.products, self.sums);
+        gram /= sums.weight;
         mirror_lower(&mut gram);
         NormalEquations {
             gram,
-            right_side: self.moments / n,
-            mean_feature: self.sums / n,
-            target_mean_square: self.target_square / n,
+            right_side: sums.moments.t().as_standard_layout().into_owned() / sums.weight,
+            mean_feature: sums.features / sums.weight,
+            target_mean_square: sums.target_squares / sums.weight,
+            weight: sums.weight,
+            sample_count: sums.sample_count,
+        }
+    }
+}
+
+/// The statistics of a fit as they are kept: plain lists, the matrix as its lower triangle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PackedGram {
+    /// Row by row, s(s+1)/2 of them.
+    products: Vec<f64>,
+    /// k×s, row by row.
+    moments: Vec<f64>,
+    features: Vec<f64>,
+    targets: Vec<f64>,
+    target_squares: Vec<f64>,
+    weight: f64,
+    sample_count: usize,
+}
+
+impl PackedGram {
+    /// n.
+    pub fn sample_count(&self) -> usize {
+        self.sample_count
+    }
+
+    /// Whether the parts fit a model of these sizes and hold finite numbers.
+    pub fn is_consistent(&self, feature_count: usize, target_count: usize) -> bool {
+        let lists = [&self.products, &self.moments, &self.features, &self.targets, &self.target_squares];
+        self.products.len() == feature_count * (feature_count + 1) / 2
+            && self.moments.len() == target_count * feature_count
+            && self.features.len() == feature_count
+            && self.targets.len() == target_count
+            && self.target_squares.len() == target_count
+            && lists.iter().all(|list| list.iter().all(|number| number.is_finite()))
+            && self.weight > 0.0
+            && self.weight.is_finite()
+            && self.sample_count > 0
+    }
+
+    fn triangle(&self) -> impl Iterator<Item = &[f64]> {
+        (0..self.features.len()).map(|i| &self.products[i * (i + 1) / 2..(i + 1) * (i + 2) / 2])
+    }
+
+    fn sums(&self) -> Sums {
+        let moments = Array2::from_shape_vec((self.targets.len(), self.features.len()), self.moments.clone());
+        Sums {
+            moments: moments.expect("checked when the artifact was read"),
+            features: Array1::from(self.features.clone()),
+            targets: Array1::from(self.targets.clone()),
+            target_squares: Array1::from(self.target_squares.clone()),
+            weight: self.weight,
             sample_count: self.sample_count,
         }
+    }
+}
+
+/// The per-sample normal equations (G + λI)W = R.
+pub struct NormalEquations {
+    /// G = Σ c ψψᵀ/Σ c, a full symmetric matrix.
+    pub gram: Array2<f64>,
+    /// R = Σ c ψyᵀ/Σ c, s×k.
+    pub right_side: Array2<f64>,
+    /// ψ̄ = Σ c ψ/Σ c.
+    pub mean_feature: Array1<f64>,
+    /// Σ c y²/Σ c of each target.
+    pub target_mean_square: Array1<f64>,
+    /// Σ c; n without weights.
+    pub weight: f64,
+    /// n.
+    pub sample_count: usize,
+}
+
+impl NormalEquations {
+    /// The Cholesky factor of G + λI.
+    pub fn factor(&self, ridge: f64) -> Result<Cholesky, FactorError> {
+        Cholesky::factor(shifted(&self.gram, ridge))
+    }
+
+    /// Mean of (y − Ψw)² for each target: mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.
+    pub fn mean_squared_errors(&self, weights: &Array2<f64>) -> Array1<f64> {
+        let fitted = self.gram.dot(weights) - 2.0 * &self.right_side;
+        let gained = (&fitted * weights).sum_axis(Axis(0));
+        (&self.target_mean_square + &gained).mapv(|error| error.max(0.0))
     }
 }

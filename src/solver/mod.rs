@@ -17,7 +17,7 @@ mod exact_krr;
 
 pub use blocks::{Interrupted, in_order};
 pub use exact_krr::ExactKrr;
-pub use gram::{BlockGram, Gram, NormalEquations};
+pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
 

@@ -1,8 +1,8 @@
-//! Ridge regression: (G + λI) w = Ψᵀy/n.
+//! Ridge regression: (G + λI) W = Ψᵀy/n, for all targets at once.
 
 use super::{NormalEquations, SolveError};
 use crate::linalg::{Cholesky, largest_eigenvalue, symmetric_eigen};
-use ndarray::{Array1, Array2};
+use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
 /// How the system was solved.
@@ -19,11 +19,11 @@ pub enum Method {
 /// Weights with the evidence of how good they are.
 #[derive(Debug, Clone)]
 pub struct RidgeSolution {
-    /// w.
-    pub weights: Array1<f64>,
+    /// W, s×k.
+    pub weights: Array2<f64>,
     /// How they were found.
     pub method: Method,
-    /// ‖(G + λI)w − Ψᵀy/n‖ / ‖Ψᵀy/n‖.
+    /// ‖(G + λI)w − r‖ / ‖r‖, the largest over the targets.
     pub relative_residual: f64,
     /// (μ₁ + λ)/λ with μ₁ the largest eigenvalue of G: an upper estimate of the condition number.
     pub condition: f64,
@@ -32,38 +32,56 @@ pub struct RidgeSolution {
 /// Solves the normal equations at the per-sample `ridge` λ.
 pub fn solve_ridge(equations: &NormalEquations, ridge: f64) -> Result<RidgeSolution, SolveError> {
     let (g, right_side) = (&equations.gram, &equations.right_side);
-    let mut shifted = g.clone(); // G + λI
-    shifted.diag_mut().mapv_inplace(|value| value + ridge);
-
-    let factor = Cholesky::factor(shifted.clone());
-    let (weights, method) = match factor {
-        Ok(factor) => (factor.solve(right_side)?, Method::Cholesky),
+    let system = shifted(g, ridge);
+    let (weights, method) = match Cholesky::factor(system.clone()) {
+        Ok(factor) => (solve_columns(&factor, right_side)?, Method::Cholesky),
         Err(_) => (solve_clipped(g.clone(), right_side, ridge)?, Method::ClippedEigenvalues),
     };
     if !weights.iter().all(|weight| weight.is_finite()) {
         return Err(SolveError::NotFinite { ridge });
     }
 
-    let residual = shifted.dot(&weights) - right_side;
-    let scale = norm(right_side);
+    let residual = system.dot(&weights) - right_side;
+    let relative = |(residual, right_side): (ArrayView1<f64>, ArrayView1<f64>)| {
+        let scale = norm(right_side);
+        if scale > 0.0 { norm(residual) / scale } else { 0.0 }
+    };
     Ok(RidgeSolution {
-        relative_residual: if scale > 0.0 { norm(&residual) / scale } else { 0.0 },
+        relative_residual: residual.columns().into_iter().zip(right_side.columns()).map(relative).fold(0.0, f64::max),
         condition: (largest_eigenvalue(g) + ridge) / ridge,
         weights,
         method,
     })
 }
 
-/// w = Uᵀ (max(μ,0) + λ)⁻¹ U r with G = Uᵀ diag(μ) U.
-fn solve_clipped(g: Array2<f64>, right_side: &Array1<f64>, ridge: f64) -> Result<Array1<f64>, SolveError> {
+/// G + λI.
+pub(super) fn shifted(g: &Array2<f64>, ridge: f64) -> Array2<f64> {
+    let mut shifted = g.clone();
+    shifted.diag_mut().mapv_inplace(|value| value + ridge);
+    shifted
+}
+
+/// Solves for every column of the right side.
+pub(super) fn solve_columns(factor: &Cholesky, right_side: &Array2<f64>) -> Result<Array2<f64>, SolveError> {
+    let mut weights = Array2::zeros(right_side.dim());
+    for (mut weights, right_side) in weights.columns_mut().into_iter().zip(right_side.columns()) {
+        weights.assign(&factor.solve(&right_side.to_owned())?);
+    }
+    Ok(weights)
+}
+
+/// W = Uᵀ (max(μ,0) + λ)⁻¹ U R with G = Uᵀ diag(μ) U.
+fn solve_clipped(g: Array2<f64>, right_side: &Array2<f64>, ridge: f64) -> Result<Array2<f64>, SolveError> {
     let (eigenvalues, vectors) = symmetric_eigen(g)?;
     let mut coordinates = vectors.dot(right_side);
-    coordinates.zip_mut_with(&eigenvalues, |value, mu| *value /= mu.max(0.0) + ridge);
+    for (mut row, mu) in coordinates.rows_mut().into_iter().zip(&eigenvalues) {
+        row /= mu.max(0.0) + ridge;
+    }
     Ok(vectors.t().dot(&coordinates))
 }
 
-fn norm(vector: &Array1<f64>) -> f64 {
-    vector.dot(vector).sqrt()
+fn norm(vector: ArrayView1<f64>) -> f64 {
+    vector.dot(&vector).sqrt()
 }
 
 #[cfg(test)]
@@ -72,10 +90,10 @@ mod tests {
     use crate::solver::{BlockGram, Gram};
     use ndarray::array;
 
-    fn gram_of(features: &Array2<f64>, targets: &Array1<f64>) -> Gram {
-        let mut block = BlockGram::<f64>::new(features.ncols());
-        block.fill(features.view(), targets.view());
-        let mut gram = Gram::new(features.ncols());
+    fn gram_of(features: &Array2<f64>, targets: &Array2<f64>) -> Gram {
+        let mut block = BlockGram::<f64>::new(features.ncols(), targets.ncols());
+        block.fill(&mut features.clone(), targets.view(), None);
+        let mut gram = Gram::new(features.ncols(), targets.ncols());
         gram.add(&block);
         gram
     }
@@ -83,9 +101,9 @@ mod tests {
     /// One feature: w = Σψy / (Σψ² + nλ) = 5/(10 + 2·0.5) by hand.
     #[test]
     fn one_feature_by_hand() {
-        let equations = gram_of(&array![[1.0], [3.0]], &array![2.0, 1.0]).into_normal_equations();
+        let equations = gram_of(&array![[1.0], [3.0]], &array![[2.0], [1.0]]).into_normal_equations();
         let solution = solve_ridge(&equations, 0.5).unwrap();
-        assert!((solution.weights[0] - 5.0 / 11.0).abs() < 1e-15);
+        assert!((solution.weights[[0, 0]] - 5.0 / 11.0).abs() < 1e-15);
         assert_eq!(solution.method, Method::Cholesky);
         assert!((solution.condition - 5.5 / 0.5).abs() < 1e-9);
     }
@@ -94,7 +112,7 @@ mod tests {
     #[test]
     fn clipping_equals_cholesky_where_both_work_and_survives_where_it_cannot() {
         let features = array![[1.0, 1.0], [3.0, 3.0]];
-        let targets = array![2.0, 1.0];
+        let targets = array![[2.0], [1.0]];
         let mut equations = gram_of(&features, &targets).into_normal_equations();
         let solution = solve_ridge(&equations, 0.5).unwrap();
         let clipped = solve_clipped(equations.gram.clone(), &equations.right_side, 0.5).unwrap();

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 /// What the bounds need to know of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // each settles one assumption
 pub struct Evidence {
     /// n.
     pub sample_count: usize,
@@ -36,12 +37,16 @@ pub struct Evidence {
     pub unbiased: bool,
     /// λ.
     pub ridge: f64,
+    /// Targets of the model; squares and errors are summed over them.
+    pub target_count: usize,
     /// (1/n)Σy², centred.
     pub target_mean_square: f64,
     /// Q of the exact solution, where it was computed.
     pub quadratic_form: Option<f64>,
     /// Whether the kernel was fixed before any row was seen.
     pub kernel_fixed_in_advance: bool,
+    /// Whether some rows count more than others.
+    pub rows_weighted: bool,
 }
 
 /// Smallest λ of Theorem 1 as printed: (2b/√n)·√log(s/δ). [W, Thm 1]
@@ -131,6 +136,9 @@ fn common_assumptions(evidence: &Evidence, failure_probability: f64) -> Vec<Assu
         Assumption::violated("the draws are independent of each other, which those of this sampling are not")
     });
     assumptions.push(Assumption::assumed("the rows, and the new inputs, are independent draws from one distribution"));
+    if evidence.rows_weighted {
+        assumptions.push(Assumption::violated("all rows count the same, which sample weights undo"));
+    }
     assumptions.push(if evidence.kernel_fixed_in_advance {
         Assumption::checked("the kernel and lambda were fixed before the rows were seen")
     } else {
@@ -167,7 +175,7 @@ fn guarantee(
     let status = Status::of(&assumptions, bound.is_some_and(|bound| bound < variance));
     Guarantee {
         id,
-        statement: statement(status, bound.unwrap_or(f64::INFINITY), variance, failure_probability, &assumptions),
+        statement: statement(status, bound.unwrap_or(f64::INFINITY), evidence, failure_probability, &assumptions),
         bounds: "E (f_s(x) - f(x))^2 over a new input x and over the features",
         status,
         form: Form::Bound,
@@ -183,15 +191,19 @@ fn guarantee(
 fn statement(
     status: Status,
     bound: f64,
-    variance: f64,
+    evidence: &Evidence,
     failure_probability: f64,
     assumptions: &[Assumption],
 ) -> String {
     let percent = 100.0 * (1.0 - failure_probability);
-    let (bound, variance) = (rounded_up(bound), rounded_up(variance));
+    let (bound, variance) = (rounded_up(bound), rounded_up(evidence.target_mean_square));
+    let summed = match evidence.target_count {
+        1 => String::new(),
+        count => format!(", summed over the {count} targets,"),
+    };
     let claim = format!(
         "with probability {percent} % over the training rows and the features, the average squared difference \
-         between this model and the exact kernel method is at most {bound}"
+         between this model and the exact kernel method{summed} is at most {bound}"
     );
     match status {
         Status::Holds => format!("Proved: {claim}; the target's variance is {variance}."),
@@ -250,9 +262,11 @@ mod tests {
             draws_independent: true,
             unbiased: true,
             ridge: 0.7,
+            target_count: 1,
             target_mean_square: 0.31,
             quadratic_form: Some(0.037),
             kernel_fixed_in_advance: false,
+            rows_weighted: false,
         }
     }
 
@@ -304,6 +318,8 @@ mod tests {
         let dependent = theorem1(&Evidence { draws_independent: false, ..evidence() }, 0.05);
         assert_eq!(dependent.status, Status::NotApplicable);
         assert!(dependent.statement.contains("independent of each other"), "{}", dependent.statement);
+        let weighted = theorem1(&Evidence { rows_weighted: true, ..evidence() }, 0.05);
+        assert_eq!(weighted.status, Status::NotApplicable);
         let unbounded = remark1(&Evidence { feature_bound: None, ..evidence() }, 0.05);
         assert_eq!((unbounded.status, unbounded.value), (Status::NotApplicable, None));
     }

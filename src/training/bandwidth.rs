@@ -1,7 +1,7 @@
 //! The bandwidth that a rule gives on the scaled training rows.
 
 use super::passes::Run;
-use super::train::TrainError;
+use super::stage::TrainError;
 use crate::dataset::Part;
 use crate::features::{KernelShape, distance};
 use crate::model::InputPipeline;

@@ -3,11 +3,12 @@
 use super::TrainSpec;
 use super::passes::Run;
 use super::rows::RowBlock;
-use super::train::{Stage, TrainError};
+use super::stage::{Stage, TrainError};
 use crate::dataset::Part;
-use crate::model::{Measured, Predictor};
+use crate::model::{FitReport, Measured, Predictor};
 use crate::solver::ExactKrr;
 use crate::theory::wang::Evidence;
+use ndarray::{ArrayView1, ArrayView2, Axis};
 
 /// Before anything was measured.
 pub(super) const NOTHING_MEASURED: Measured = Measured { exact_krr_error: None, exact_krr_relative_residual: None };
@@ -19,30 +20,32 @@ pub(super) struct Exact {
 }
 
 /// What is known for the bounds without an exact solution.
-pub(super) fn evidence(spec: &TrainSpec, sample_count: usize, ridge: f64, target_mean_square: f64) -> Evidence {
+pub(super) fn evidence(spec: &TrainSpec, report: &FitReport, target_mean_square: f64) -> Evidence {
     Evidence {
-        sample_count,
+        sample_count: report.training_rows,
         feature_count: spec.feature_count,
         draw_count: spec.feature_count / spec.map.columns_per_draw(),
         feature_bound: spec.map.bound(spec.kernel),
         draws_independent: spec.sampling.draws_are_independent(),
         unbiased: spec.sampling.is_unbiased(),
-        ridge,
+        ridge: report.lambda,
+        target_count: report.targets.len(),
         target_mean_square,
         quadratic_form: None,
         kernel_fixed_in_advance: spec.is_fixed_in_advance(),
+        rows_weighted: spec.sample_weight.is_some(),
     }
 }
 
-/// Solves the exact kernel system where the training rows are few enough.
+/// Solves the exact kernel system where the training rows are few enough and count the same.
 pub(super) fn certify(run: &Run, predictor: &Predictor, spec: &TrainSpec) -> Result<Option<Exact>, TrainError> {
     let model = predictor.model();
-    if model.report.training_rows > spec.guarantees.exact_rows {
+    if model.report.training_rows > spec.guarantees.exact_rows || spec.sample_weight.is_some() {
         return Ok(None);
     }
     run.observer.progress(Stage::Certify, 0.0);
     let (inputs, targets) = run.collect(&run.all_blocks(), &model.inputs, Part::Training)?;
-    let centred = targets - model.intercept;
+    let centred = targets - row_of(&model.intercepts);
     let exact = ExactKrr::solve(model.map.kernel, inputs, centred.view(), model.report.lambda)?;
     run.observer.progress(Stage::Certify, 0.9);
     Ok(Some(Exact {
@@ -54,6 +57,11 @@ pub(super) fn certify(run: &Run, predictor: &Predictor, spec: &TrainSpec) -> Res
     }))
 }
 
+/// Numbers as a matrix of one row.
+fn row_of(numbers: &[f64]) -> ArrayView2<'_, f64> {
+    ArrayView1::from(numbers).insert_axis(Axis(0))
+}
+
 impl Run<'_> {
     /// Mean of (f_s − f)² over the validation rows.
     fn distance_to(&self, exact: &ExactKrr, predictor: &Predictor) -> Result<Option<f64>, TrainError> {
@@ -63,11 +71,11 @@ impl Run<'_> {
         for index in 0..self.rows.block_count() {
             self.rows.read(index, Part::Validation, &mut block)?;
             let approximate = predictor.predict(&block.inputs().collect::<Vec<_>>());
-            let exact = exact.predict(model.inputs.prepare(block.inputs()).view()) + model.intercept;
-            square += approximate.iter().zip(&exact).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
-            count += approximate.len();
+            let exact = exact.predict(model.inputs.prepare(block.inputs()).view()) + row_of(&model.intercepts);
+            square += (approximate - exact).mapv(|difference| difference * difference).sum();
+            count += block.row_count();
             self.tick(Stage::Certify, 0.9 + 0.1 * (index + 1) as f64 / self.rows.block_count() as f64)?;
         }
-        Ok((count > 0).then(|| square / f64::from(u32::try_from(count).unwrap_or(u32::MAX))))
+        Ok((count > 0).then(|| square / count as f64))
     }
 }

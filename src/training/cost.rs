@@ -19,8 +19,10 @@ pub fn estimate_memory(
 ) -> u64 {
     const F64: u64 = 8;
     let (s, d) = (spec.feature_count as u64, input_dim as u64);
-    // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top.
-    let searching = spec.lambda == LambdaRule::Search || spec.bandwidth == BandwidthRule::Search || spec.spread;
+    // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top;
+    // so do copies of what is kept for spreads and updates.
+    let searching =
+        spec.lambda == LambdaRule::Search || spec.bandwidth == BandwidthRule::Search || spec.spread || spec.updatable;
     let matrices = if searching { 8 } else { 3 };
     let gram = matrices * s * s * F64;
     let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * column_count as u64) * F64;

@@ -120,6 +120,16 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A text that is not empty.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        let value = self.get(name)?;
+        let text = value.as_str().filter(|text| !text.is_empty());
+        if text.is_none() {
+            self.problem(name, "must be a text".into());
+        }
+        text.map(str::to_owned)
+    }
+
     /// True or false.
     pub(super) fn boolean(&self, name: &str, default: bool) -> bool {
         match self.get(name).map(Value::as_bool) {

@@ -10,8 +10,14 @@ mod spec;
 /// Choices of a spec that must fit each other.
 mod choices;
 
+/// What a spec demands of a data set.
+mod demands;
+
 /// What training costs before it starts.
 mod cost;
+
+/// What training is doing, and who watches.
+mod stage;
 
 /// Row blocks of one part of a data set.
 mod rows;
@@ -19,11 +25,17 @@ mod rows;
 /// Passes over the rows: moments, Gram matrix, errors.
 mod passes;
 
+/// Errors of predicted numbers.
+mod errors;
+
 /// The bandwidth that a rule gives.
 mod bandwidth;
 
 /// λ and bandwidth by leave-one-out error.
 mod search;
+
+/// From row blocks to weights.
+mod fit;
 
 /// The exact kernel solution next to the model.
 mod certify;
@@ -31,7 +43,12 @@ mod certify;
 /// One line per stage.
 mod train;
 
+/// Rows added to a model that is there already.
+mod update;
+
 pub use cost::estimate_memory;
 pub use fields::{Problem, pointer};
 pub use spec::{BandwidthRule, GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
-pub use train::{Observer, Stage, TrainError, Trained, train};
+pub use stage::{Observer, Stage, TrainError, Trained};
+pub use train::train;
+pub use update::{alignment, update};

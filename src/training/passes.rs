@@ -1,12 +1,13 @@
 //! Passes over the rows: moments, Gram matrix, leave-one-out residuals, errors.
 
+use super::errors::Errors;
 use super::rows::{PartedRows, RowBlock};
-use super::train::{Observer, Stage, TrainError};
+use super::stage::{Observer, Stage, TrainError};
 use crate::dataset::{ColumnMoments, Encoding, Part};
 use crate::features::{FeatureMap, Wave};
-use crate::model::{InputPipeline, Predictor};
+use crate::model::{InputPipeline, Predictor, TargetCoding};
 use crate::solver::{BlockGram, Gram, RidgePath, in_order};
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, Axis};
 
 /// What one training run works on.
 pub(super) struct Run<'a> {
@@ -31,31 +32,32 @@ impl Run<'_> {
         Blocks((0..count).map(|index| index * blocks / count).collect())
     }
 
-    /// Moments of every encoded input and of the target over the training rows.
-    pub(super) fn moments(&self, encoding: &Encoding) -> Result<(Vec<ColumnMoments>, ColumnMoments), TrainError> {
+    /// Moments of every encoded input and of every target over the training rows.
+    pub(super) fn moments(&self, encoding: &Encoding) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
         let mut moments = vec![ColumnMoments::EMPTY; encoding.input_dim()];
-        let mut targets = ColumnMoments::EMPTY;
+        let mut targets = Vec::new();
         let mut block = RowBlock::default();
         let mut inputs = vec![0.0; encoding.input_dim()];
         for index in 0..self.rows.block_count() {
             self.rows.read(index, Part::Training, &mut block)?;
-            for (codes, &target) in block.inputs().zip(&block.targets) {
+            targets.resize(block.targets().ncols(), ColumnMoments::EMPTY);
+            for (codes, cells) in block.inputs().zip(block.targets().rows()) {
                 encoding.encode(codes.iter().copied(), &mut inputs);
                 moments.iter_mut().zip(&inputs).for_each(|(moments, &value)| moments.observe(value));
-                targets.observe(target);
+                targets.iter_mut().zip(cells).for_each(|(moments, &value)| moments.observe(value));
             }
             self.tick(Stage::Scale, (index + 1) as f64 / self.rows.block_count() as f64)?;
         }
         Ok((moments, targets))
     }
 
-    /// ΨᵀΨ and Ψᵀ(y − ȳ) over the training rows: block → project → cos → rank-k update.
+    /// The sufficient statistics of the training rows: block → project → cos → rank-k update.
     pub(super) fn accumulate<T: Wave>(
         &self,
         blocks: &Blocks,
         inputs: &InputPipeline,
         map: &FeatureMap,
-        target_mean: f64,
+        coding: &TargetCoding,
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
     ) -> Result<Gram, TrainError> {
         let projector = map.projector::<T>();
@@ -63,14 +65,14 @@ impl Run<'_> {
         let gram = in_order(
             self.threads,
             blocks.0.len(),
-            || (RowBlock::default(), BlockGram::<T>::new(s)),
+            || (RowBlock::default(), BlockGram::<T>::new(s, coding.width())),
             |index, (block, statistics)| -> Result<(), TrainError> {
-                self.read_centred(blocks.0[index], target_mean, block)?;
-                let features = projector.transform(inputs.prepare(block.inputs()).view());
-                statistics.fill(features.view(), ArrayView1::from(&block.targets));
+                self.rows.read(blocks.0[index], Part::Training, block)?;
+                let mut features = projector.transform(inputs.prepare(block.inputs()).view());
+                statistics.fill(&mut features, coding.code(block.targets()).view(), block.weights());
                 Ok(())
             },
-            Gram::new(s),
+            Gram::new(s, coding.width()),
             |index, (_, statistics), gram| {
                 gram.add(statistics);
                 tick((index + 1) as f64 / blocks.0.len() as f64)
@@ -79,36 +81,37 @@ impl Run<'_> {
         Ok(gram)
     }
 
-    /// Mean squared leave-one-out residuals at each λ over the rows of `blocks`, and their number.
+    /// Mean squared leave-one-out residuals at each λ over the rows of `blocks`, averaged over the
+    /// targets, and the number of those rows. `target_mean` is of the coded targets.
     pub(super) fn leave_one_out<T: Wave>(
         &self,
         blocks: &Blocks,
         inputs: &InputPipeline,
         map: &FeatureMap,
-        target_mean: f64,
+        (coding, target_mean): (&TargetCoding, &Array1<f64>),
         path: &RidgePath,
         lambdas: &[f64],
     ) -> Result<(Array1<f64>, usize), TrainError> {
         let projector = map.projector::<T>();
         let leave_one_out = path.leave_one_out::<T>(lambdas);
-        let (sums, count) = in_order(
+        let sums = in_order(
             self.threads,
             blocks.0.len(),
-            || (RowBlock::default(), Array2::zeros((0, 0))),
+            || (RowBlock::default(), Vec::new()),
             |index, (block, residuals)| -> Result<(), TrainError> {
-                self.read_centred(blocks.0[index], target_mean, block)?;
+                self.rows.read(blocks.0[index], Part::Training, block)?;
                 let features = projector.transform(inputs.prepare(block.inputs()).view());
-                *residuals = leave_one_out.residuals(features.view(), ArrayView1::from(&block.targets));
+                let targets = coding.code(block.targets()) - target_mean.view().insert_axis(Axis(0));
+                *residuals = leave_one_out.residuals(features.view(), targets.view(), block.weights());
                 Ok(())
             },
-            (Array1::zeros(lambdas.len()), 0),
-            |_, (_, residuals), (sums, count)| {
-                *sums += &residuals.mapv(|residual| residual * residual).sum_axis(Axis(0));
-                *count += residuals.nrows();
+            LooSums { squares: Array1::zeros(lambdas.len()), weight: 0.0, count: 0 },
+            |_, (block, residuals), sums| {
+                sums.add(residuals, block.weights());
                 self.stop_if_asked()
             },
         )?;
-        Ok((sums / count as f64, count))
+        Ok((sums.squares / (sums.weight * coding.width() as f64), sums.count))
     }
 
     /// Errors of the model on one part.
@@ -121,15 +124,15 @@ impl Run<'_> {
         let errors = in_order(
             self.threads,
             self.rows.block_count(),
-            || (RowBlock::default(), Vec::new()),
+            || (RowBlock::default(), Array2::zeros((0, 0))),
             |index, (block, predictions)| -> Result<(), TrainError> {
                 self.rows.read(index, part, block)?;
                 *predictions = predictor.predict(&block.inputs().collect::<Vec<_>>());
                 Ok(())
             },
-            Errors::default(),
+            Errors::new(predictor.model().head.output_count()),
             |index, (block, predictions), errors| {
-                errors.add(&block.targets, predictions);
+                errors.add(block.targets(), predictions.view(), block.weights());
                 tick((index + 1) as f64 / self.rows.block_count() as f64)
             },
         )?;
@@ -142,7 +145,7 @@ impl Run<'_> {
         blocks: &Blocks,
         pipeline: &InputPipeline,
         part: Part,
-    ) -> Result<(Array2<f64>, Array1<f64>), TrainError> {
+    ) -> Result<(Array2<f64>, Array2<f64>), TrainError> {
         let mut inputs = Array2::zeros((0, pipeline.input_dim()));
         let mut targets = Vec::new();
         let mut block = RowBlock::default();
@@ -150,9 +153,10 @@ impl Run<'_> {
             self.rows.read(index, part, &mut block)?;
             let prepared = pipeline.prepare(block.inputs());
             inputs.append(Axis(0), prepared.view()).map_err(|error| TrainError::Data(error.to_string()))?;
-            targets.extend_from_slice(&block.targets);
+            targets.extend(block.targets());
         }
-        Ok((inputs, Array1::from_vec(targets)))
+        let shape = (inputs.nrows(), targets.len() / inputs.nrows().max(1));
+        Ok((inputs, Array2::from_shape_vec(shape, targets).map_err(|error| TrainError::Data(error.to_string()))?))
     }
 
     /// Tells how far a stage has come, and stops if that is wanted.
@@ -164,48 +168,26 @@ impl Run<'_> {
     pub(super) fn stop_if_asked(&self) -> Result<(), TrainError> {
         if self.observer.should_stop() { Err(TrainError::Stopped) } else { Ok(()) }
     }
-
-    fn read_centred(&self, index: usize, target_mean: f64, block: &mut RowBlock) -> Result<(), TrainError> {
-        self.rows.read(index, Part::Training, block)?;
-        block.targets.iter_mut().for_each(|target| *target -= target_mean);
-        Ok(())
-    }
 }
 
-/// Running sums of prediction errors.
-#[derive(Default)]
-pub(super) struct Errors {
-    pub(super) count: f64,
-    square: f64,
-    absolute: f64,
-    mean: f64,
-    /// Σ(y − ȳ)².
-    spread: f64,
+/// Running sums of squared leave-one-out residuals.
+struct LooSums {
+    /// At each λ, over rows and targets.
+    squares: Array1<f64>,
+    weight: f64,
+    count: usize,
 }
 
-impl Errors {
-    fn add(&mut self, targets: &[f64], predictions: &[f64]) {
-        for (target, prediction) in targets.iter().zip(predictions) {
-            let error = target - prediction;
-            self.square += error * error;
-            self.absolute += error.abs();
-            self.count += 1.0;
-            let step = target - self.mean;
-            self.mean += step / self.count;
-            self.spread += step * (target - self.mean);
+impl LooSums {
+    fn add(&mut self, residuals: &[Array2<f64>], weights: Option<&[f64]>) {
+        for residuals in residuals {
+            for (i, row) in residuals.rows().into_iter().enumerate() {
+                let weight = weights.map_or(1.0, |weights| weights[i]);
+                self.squares.zip_mut_with(&row, |sum, residual| *sum += weight * residual * residual);
+            }
         }
-    }
-
-    pub(super) fn mean_square(&self) -> f64 {
-        self.square / self.count
-    }
-
-    pub(super) fn mean_absolute(&self) -> f64 {
-        self.absolute / self.count
-    }
-
-    /// 1 − MSE/variance, where the targets vary.
-    pub(super) fn r2(&self) -> Option<f64> {
-        (self.spread > 0.0).then(|| 1.0 - self.square / self.spread)
+        let rows = residuals.first().map_or(0, Array2::nrows);
+        self.weight += weights.map_or(rows as f64, |weights| weights.iter().sum());
+        self.count += rows;
     }
 }

@@ -1,35 +1,55 @@
 //! Row blocks of one part of a data set.
 
 use super::cost::BLOCK_ROWS;
-use crate::dataset::{Part, Rows};
+use crate::dataset::{Part, Roles, Rows};
+use ndarray::ArrayView2;
 use std::io;
 
 /// The rows of a data set with the part each belongs to.
 pub(super) struct PartedRows<'a> {
     rows: &'a dyn Rows,
-    target: usize,
+    roles: Roles,
     parts: Vec<Part>,
 }
 
-/// The rows of one part within one block: codes of the inputs, and targets.
+/// The rows of one part within one block: codes of the inputs, targets, weights.
 #[derive(Default)]
 pub(super) struct RowBlock {
     cells: Vec<f64>,
     /// Input codes, row by row.
     codes: Vec<f64>,
-    width: usize,
-    pub(super) targets: Vec<f64>,
+    input_width: usize,
+    /// Target cells, row by row.
+    targets: Vec<f64>,
+    target_width: usize,
+    /// One a row, or none at all.
+    weights: Vec<f64>,
 }
 
 impl RowBlock {
     /// The input codes of each row.
     pub(super) fn inputs(&self) -> std::slice::ChunksExact<'_, f64> {
-        self.codes.chunks_exact(self.width.max(1))
+        self.codes.chunks_exact(self.input_width.max(1))
+    }
+
+    /// The target cells, rows×k.
+    pub(super) fn targets(&self) -> ArrayView2<'_, f64> {
+        let shape = (self.row_count(), self.target_width);
+        ArrayView2::from_shape(shape, &self.targets).expect("every row has its targets")
+    }
+
+    /// How much each row counts, unless all count the same.
+    pub(super) fn weights(&self) -> Option<&[f64]> {
+        (self.weights.len() == self.row_count()).then_some(&self.weights)
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.targets.len() / self.target_width.max(1)
     }
 }
 
-/// Which rows have a target, in one pass over the table.
-pub(super) fn labelled(rows: &dyn Rows, target: usize) -> io::Result<Vec<bool>> {
+/// Which rows have all their targets, in one pass over the table.
+pub(super) fn labelled(rows: &dyn Rows, roles: &Roles) -> io::Result<Vec<bool>> {
     let columns = rows.column_count();
     let mut labelled = Vec::with_capacity(rows.row_count());
     let mut cells = Vec::new();
@@ -37,14 +57,15 @@ pub(super) fn labelled(rows: &dyn Rows, target: usize) -> io::Result<Vec<bool>> 
         let count = BLOCK_ROWS.min(rows.row_count() - first);
         cells.resize(count * columns, 0.0);
         rows.read(first, &mut cells)?;
-        labelled.extend(cells.chunks_exact(columns).map(|row| !row[target].is_nan()));
+        let is_labelled = |row: &[f64]| roles.targets.iter().all(|&target| !row[target].is_nan());
+        labelled.extend(cells.chunks_exact(columns).map(is_labelled));
     }
     Ok(labelled)
 }
 
 impl<'a> PartedRows<'a> {
-    pub(super) fn new(rows: &'a dyn Rows, target: usize, parts: Vec<Part>) -> Self {
-        Self { rows, target, parts }
+    pub(super) fn new(rows: &'a dyn Rows, roles: Roles, parts: Vec<Part>) -> Self {
+        Self { rows, roles, parts }
     }
 
     /// Rows of a part.
@@ -66,11 +87,12 @@ impl<'a> PartedRows<'a> {
         self.rows.read(first, &mut block.cells)?;
         block.codes.clear();
         block.targets.clear();
-        block.width = columns - 1;
+        block.weights.clear();
+        (block.input_width, block.target_width) = (self.roles.inputs.len(), self.roles.targets.len());
         for (row, _) in block.cells.chunks_exact(columns).zip(parts).filter(|(_, candidate)| **candidate == part) {
-            block.codes.extend_from_slice(&row[..self.target]);
-            block.codes.extend_from_slice(&row[self.target + 1..]);
-            block.targets.push(row[self.target]);
+            block.codes.extend(self.roles.inputs.iter().map(|&input| row[input]));
+            block.targets.extend(self.roles.targets.iter().map(|&target| row[target]));
+            block.weights.extend(self.roles.weight.map(|weight| row[weight]));
         }
         Ok(())
     }

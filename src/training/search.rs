@@ -2,10 +2,11 @@
 
 use super::TrainSpec;
 use super::passes::Run;
-use super::train::{Stage, TrainError};
+use super::stage::{Stage, TrainError};
 use crate::features::{FeatureMap, Precision, Wave};
-use crate::model::InputPipeline;
+use crate::model::{InputPipeline, TargetCoding};
 use crate::solver::{PathPoint, RidgePath};
+use ndarray::Array1;
 
 /// Leave-one-out residuals are exact; their mean is taken over about so many rows, which tells it to
 /// a per cent or two.
@@ -20,7 +21,7 @@ const FINE_FEATURES: usize = 1_024;
 pub(super) struct Problem<'a> {
     pub(super) run: &'a Run<'a>,
     pub(super) inputs: &'a InputPipeline,
-    pub(super) target_mean: f64,
+    pub(super) coding: &'a TargetCoding,
 }
 
 /// λ from 1 to 1e-11, three to a factor of ten. In mixed precision nothing below its limit is tried.
@@ -38,6 +39,13 @@ pub(super) struct Searched {
 }
 
 impl Searched {
+    /// The path without leave-one-out errors: the best point is that of the smallest GCV.
+    pub(super) fn by_gcv(path: &RidgePath, lambdas: &[f64]) -> Result<Self, TrainError> {
+        let points: Vec<PathPoint> = lambdas.iter().map(|&lambda| path.point(lambda)).collect();
+        let best = best_of(&points, |point| point.gcv)?;
+        Ok(Self { points, best, loo_rows: 0 })
+    }
+
     pub(super) fn best(&self) -> &PathPoint {
         &self.points[self.best]
     }
@@ -58,16 +66,15 @@ impl Problem<'_> {
         &self,
         map: &FeatureMap,
         path: &RidgePath,
+        target_mean: &Array1<f64>,
         lambdas: &[f64],
     ) -> Result<Searched, TrainError> {
         let blocks = self.run.sample_blocks(LOO_ROWS);
-        let (errors, loo_rows) =
-            self.run.leave_one_out::<T>(&blocks, self.inputs, map, self.target_mean, path, lambdas)?;
+        let coding = (self.coding, target_mean);
+        let (errors, loo_rows) = self.run.leave_one_out::<T>(&blocks, self.inputs, map, coding, path, lambdas)?;
         let point = |(&lambda, &error): (&f64, &f64)| PathPoint { loo_mse: Some(error), ..path.point(lambda) };
         let points: Vec<PathPoint> = lambdas.iter().zip(&errors).map(point).collect();
-        let finite = points.iter().enumerate().filter(|(_, point)| point.loo_mse.is_some_and(f64::is_finite));
-        let best = finite.min_by(|left, right| f64::total_cmp(&loo(left.1), &loo(right.1))).map(|(index, _)| index);
-        let best = best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error".into()))?;
+        let best = best_of(&points, |point| point.loo_mse.unwrap_or(f64::INFINITY))?;
         Ok(Searched { points, best, loo_rows })
     }
 
@@ -79,7 +86,7 @@ impl Problem<'_> {
         const FINE: [f64; 3] = [0.841, 1.0, 1.189];
         let tries = (COARSE.len() + FINE.len()) as f64;
         let mut tried = 0.0;
-        let mut best_of = |centre: f64, factors: &[f64], feature_count: usize| -> Result<f64, TrainError> {
+        let mut best_around = |centre: f64, factors: &[f64], feature_count: usize| -> Result<f64, TrainError> {
             let mut best = (f64::INFINITY, centre);
             for factor in factors {
                 let bandwidth = centre * factor;
@@ -92,8 +99,8 @@ impl Problem<'_> {
             }
             Ok(best.1)
         };
-        let coarse = best_of(rule, &COARSE, COARSE_FEATURES)?;
-        best_of(coarse, &FINE, FINE_FEATURES)
+        let coarse = best_around(rule, &COARSE, COARSE_FEATURES)?;
+        best_around(coarse, &FINE, FINE_FEATURES)
     }
 
     /// Leave-one-out error of one bandwidth at its best λ, on a sample of rows, in f64.
@@ -101,13 +108,17 @@ impl Problem<'_> {
         let kernel = spec.kernel.with_bandwidth(bandwidth);
         let map = spec.sample_map(kernel, feature_count, self.inputs.input_dim());
         let blocks = self.run.sample_blocks(SEARCH_ROWS);
-        let gram =
-            self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.target_mean, |_| self.run.stop_if_asked())?;
+        let mut gram =
+            self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.coding, |_| self.run.stop_if_asked())?;
+        let target_mean = gram.centre_targets();
         let path = RidgePath::new(&gram.into_normal_equations())?;
-        Ok(self.search_lambda::<f64>(&map, &path, &lambda_grid(Precision::Double, None))?.best_loo())
+        Ok(self.search_lambda::<f64>(&map, &path, &target_mean, &lambda_grid(Precision::Double, None))?.best_loo())
     }
 }
 
-fn loo(point: &PathPoint) -> f64 {
-    point.loo_mse.unwrap_or(f64::INFINITY)
+/// The point with the smallest finite error.
+fn best_of(points: &[PathPoint], error: impl Fn(&PathPoint) -> f64) -> Result<usize, TrainError> {
+    let finite = (0..points.len()).filter(|&index| error(&points[index]).is_finite());
+    let best = finite.min_by(|&left, &right| f64::total_cmp(&error(&points[left]), &error(&points[right])));
+    best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error".into()))
 }

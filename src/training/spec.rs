@@ -2,7 +2,7 @@
 
 use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, default_scaling};
 use super::fields::{Fields, Problem};
-use crate::dataset::{Encoding, ScalingRule, Schema, Task};
+use crate::dataset::{Roles, ScalingRule, Schema};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
 use crate::theory::wang;
@@ -67,6 +67,10 @@ pub struct TrainSpec {
     pub missing: MissingRule,
     /// Whether the model keeps what its predictive spread needs: s²/2 numbers.
     pub spread: bool,
+    /// Whether the model keeps what adding rows later needs: s²/2 numbers.
+    pub updatable: bool,
+    /// The column that says how much a row counts.
+    pub sample_weight: Option<String>,
     /// Share of the labelled rows held out.
     pub validation_fraction: f64,
     /// For the guarantees.
@@ -103,6 +107,8 @@ impl TrainSpec {
             "scaling",
             "missing",
             "spread",
+            "updatable",
+            "sample_weight",
             "validation_fraction",
             "guarantees",
         ];
@@ -148,6 +154,8 @@ impl TrainSpec {
                 &[("mean", MissingRule::Mean), ("refuse", MissingRule::Refuse)],
             ),
             spread: spec.boolean("spread", false),
+            updatable: spec.boolean("updatable", false),
+            sample_weight: spec.text("sample_weight"),
             validation_fraction: spec.number(
                 "validation_fraction",
                 DEFAULT_VALIDATION_FRACTION,
@@ -184,30 +192,9 @@ impl TrainSpec {
         if problems.is_empty() { Ok(checked) } else { Err(problems) }
     }
 
-    /// What stands between this spec and a data set; `pointer` is where the data set was named.
-    pub fn check_against(&self, schema: &Schema, pointer: &str) -> Result<(), Vec<Problem>> {
-        let mut problems = Vec::new();
-        let mut problem = |detail: String| problems.push(Problem { pointer: pointer.to_owned(), detail });
-        if schema.task != Task::Regression {
-            problem(format!(
-                "learner ridge predicts numbers, and the target '{}' holds labels",
-                schema.target_column().name
-            ));
-        }
-        let inputs = Encoding::of(schema).input_dim();
-        if matches!(self.kernel, KernelShape::Spline { .. }) && inputs != 1 {
-            problem(format!("the spline kernel takes one input, and this data set has {inputs} after encoding"));
-        }
-        if self.missing == MissingRule::Refuse {
-            let inputs = schema.columns.iter().enumerate().filter(|(index, _)| *index != schema.target);
-            for (_, column) in inputs.filter(|(_, column)| column.missing > 0) {
-                problem(format!(
-                    "column '{}' has {} missing cells and missing is 'refuse'",
-                    column.name, column.missing
-                ));
-            }
-        }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    /// What each column of a data set serves as.
+    pub fn roles(&self, schema: &Schema) -> Roles {
+        Roles::of(schema, self.sample_weight.as_deref())
     }
 
     /// λ for this many training rows, unless it is to be searched for.
@@ -250,7 +237,7 @@ impl TrainSpec {
             KernelShape::Spline { order } => kernel["order"] = json!(order),
             _ => {}
         }
-        json!({
+        let mut spec = json!({
             "learner": "ridge",
             "kernel": kernel,
             "features": {
@@ -268,9 +255,14 @@ impl TrainSpec {
             "scaling": self.scaling,
             "missing": self.missing,
             "spread": self.spread,
+            "updatable": self.updatable,
             "validation_fraction": self.validation_fraction,
             "guarantees": {"delta": self.guarantees.delta, "exact_rows": self.guarantees.exact_rows},
-        })
+        });
+        if let Some(column) = &self.sample_weight {
+            spec["sample_weight"] = json!(column);
+        }
+        spec
     }
 }
 

@@ -11,3 +11,4 @@ mod harness;
 mod jobs;
 mod models;
 mod process;
+mod updates;

@@ -7,5 +7,6 @@ mod golden;
 mod kernel_estimates;
 mod ridge;
 mod tables;
+mod targets;
 mod training;
 mod wang;

@@ -3,7 +3,7 @@
 use crate::golden::{assert_close, data, feature_map, indices, load, matrix, number, vector};
 use bochner::features::{FeatureMap, Wave};
 use bochner::solver::{BlockGram, Gram, RidgePath, solve_ridge};
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde_json::Value;
 
 const SETS: [&str; 3] = ["diabetes", "syn1d", "syn3d"];
@@ -23,10 +23,10 @@ fn features<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>) -> Array2<f64> {
 /// The statistics of all rows, from blocks of 100.
 fn gram<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>, targets: &Array1<f64>) -> Gram {
     let projector = map.projector::<T>();
-    let mut block = BlockGram::<T>::new(map.feature_count());
-    let mut gram = Gram::new(map.feature_count());
+    let mut block = BlockGram::<T>::new(map.feature_count(), 1);
+    let mut gram = Gram::new(map.feature_count(), 1);
     for (inputs, targets) in inputs.axis_chunks_iter(Axis(0), 100).zip(targets.axis_chunks_iter(Axis(0), 100)) {
-        block.fill(projector.transform(inputs).view(), targets);
+        block.fill(&mut projector.transform(inputs), targets.insert_axis(Axis(1)), None);
         gram.add(&block);
     }
     gram
@@ -35,7 +35,12 @@ fn gram<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>, targets: &Array1<f64>) 
 fn weights<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>, targets: &Array1<f64>, ridge: f64) -> Array1<f64> {
     let solution = solve_ridge(&gram::<T>(map, inputs, targets).into_normal_equations(), ridge).unwrap();
     assert!(solution.relative_residual < 1e-12);
-    solution.weights
+    solution.weights.column(0).to_owned()
+}
+
+/// One target as a matrix of one column.
+fn column(targets: &Array1<f64>) -> ArrayView2<'_, f64> {
+    targets.view().insert_axis(Axis(1))
 }
 
 fn relative_distance(found: &Array1<f64>, expected: &Array1<f64>) -> f64 {
@@ -114,7 +119,7 @@ fn the_lambda_path_is_the_golden_one() {
                 assert_close(found.effective_dimension, number(&point["df"]), 1e-6, "effective dimension");
                 assert_close(found.training_mse, number(&point["train_mse"]), 1e-9, "training error");
                 assert_close(found.gcv, number(&point["gcv"]), 1e-8, "GCV");
-                let weights = path.weights(lambda);
+                let weights = path.weights(lambda).column(0).to_owned();
                 assert_close(weights.dot(&weights) / number(&point["w_norm2"]), 1.0, 1e-5, "norm of the weights");
                 let residual = &targets - &psi.dot(&weights);
                 assert_close(residual.dot(&residual) / targets.len() as f64, found.training_mse, 1e-9, "weights");
@@ -138,12 +143,13 @@ fn leave_one_out_residuals_are_the_golden_ones() {
             let lambda = number(&case["lam"]);
             let path = RidgePath::new(&gram::<f64>(&map, &inputs, &centred).into_normal_equations()).unwrap();
             let psi = features::<f64>(&map, &inputs);
-            let residuals = path.leave_one_out::<f64>(&[lambda, 1.0]).residuals(psi.view(), centred.view());
+            let residuals =
+                path.leave_one_out::<f64>(&[lambda, 1.0]).residuals(psi.view(), column(&centred), None).remove(0);
             for (i, &expected) in vector(&case["loo_recentred_first10"]).iter().enumerate() {
                 assert_close(residuals[[i, 0]], expected, 1e-8, "leave-one-out residual");
             }
             let single = features::<f32>(&map, &inputs).mapv(|value| value as f32);
-            let mixed = path.leave_one_out::<f32>(&[lambda]).residuals(single.view(), centred.view());
+            let mixed = path.leave_one_out::<f32>(&[lambda]).residuals(single.view(), column(&centred), None).remove(0);
             for (found, expected) in mixed.iter().zip(residuals.column(0)) {
                 assert_close(*found, *expected, 1e-4, "leave-one-out residual in f32");
             }
@@ -162,13 +168,13 @@ fn leave_one_out_is_what_refitting_gives() {
     let centred = &targets - targets.mean().unwrap();
     let path = RidgePath::new(&gram::<f64>(&map, &inputs, &centred).into_normal_equations()).unwrap();
     let psi = features::<f64>(&map, &inputs);
-    let residuals = path.leave_one_out::<f64>(&[lambda]).residuals(psi.view(), centred.view());
+    let residuals = path.leave_one_out::<f64>(&[lambda]).residuals(psi.view(), column(&centred), None).remove(0);
     for left_out in [0, 17, 119] {
         let kept: Vec<usize> = (0..n).filter(|&i| i != left_out).collect();
         let (inputs, kept_targets) = (inputs.select(Axis(0), &kept), targets.select(Axis(0), &kept));
         let mean = kept_targets.mean().unwrap();
         let equations = gram::<f64>(&map, &inputs, &(&kept_targets - mean)).into_normal_equations();
-        let weights = solve_ridge(&equations, lambda * n as f64 / (n - 1) as f64).unwrap().weights;
+        let weights = solve_ridge(&equations, lambda * n as f64 / (n - 1) as f64).unwrap().weights.column(0).to_owned();
         let expected = targets[left_out] - mean - psi.row(left_out).dot(&weights);
         assert_close(residuals[[left_out, 0]], expected, 1e-9, "residual");
     }
@@ -181,13 +187,13 @@ fn the_gram_matrix_does_not_depend_on_the_blocks() {
     let map = feature_map(&cases("syn3d")[0]);
     let psi = features::<f64>(&map, &inputs);
     let gram_of = |rows: &[usize]| {
-        let mut gram = Gram::new(map.feature_count());
+        let mut gram = Gram::new(map.feature_count(), 1);
         let mut first = 0;
         for &count in rows {
             let range = first..first + count;
-            let mut block = BlockGram::<f64>::new(map.feature_count());
-            let part = psi.slice(s![range.clone(), ..]).to_owned();
-            block.fill(part.view(), targets.slice(s![range]));
+            let mut block = BlockGram::<f64>::new(map.feature_count(), 1);
+            let mut part = psi.slice(s![range.clone(), ..]).to_owned();
+            block.fill(&mut part, targets.slice(s![range]).insert_axis(Axis(1)), None);
             gram.add(&block);
             first += count;
         }

@@ -61,7 +61,7 @@ pub(crate) fn schema(table: &Memory) -> Schema {
     };
     Schema {
         columns: (0..table.columns).map(|index| column(format!("c{index}"))).collect(),
-        target: table.columns - 1,
+        targets: vec![table.columns - 1],
         task: Task::Regression,
         row_count: table.row_count() as u64,
     }

@@ -15,7 +15,7 @@ fn a_smooth_function_is_learned() {
     let ratio = model.report.training_mse / model.report.validation_mse.unwrap();
     assert!((0.5..1.5).contains(&ratio), "{ratio}"); // a smooth function without noise: alike
     let (a, b) = (0.3, -0.4);
-    let prediction = Predictor::new(model).predict(&[&[a, b]])[0];
+    let prediction = Predictor::new(model).predict(&[&[a, b]])[[0, 0]];
     assert!((prediction - ((3.0 * a).sin() + b * b)).abs() < 0.02, "{prediction}");
 }
 
@@ -80,14 +80,14 @@ fn mixed_precision_predicts_as_a_double_twin() {
     for row in table.cells.chunks(3) {
         let inputs = model.inputs.prepare([&row[..2]].into_iter());
         psi.append(ndarray::Axis(0), projector.transform(inputs.view()).view()).unwrap();
-        targets.push(row[2] - model.intercept);
+        targets.push(row[2] - model.intercepts[0]);
     }
     let targets = ndarray::Array1::from_vec(targets);
     let n = targets.len() as f64;
     let mut system = psi.t().dot(&psi) / n;
     system.diag_mut().mapv_inplace(|value| value + 1e-4);
     let weights = bochner::linalg::Cholesky::factor(system).unwrap().solve(&(psi.t().dot(&targets) / n)).unwrap();
-    let twin = psi.dot(&weights) + model.intercept;
+    let twin = psi.dot(&weights) + model.intercepts[0];
     let rows: Vec<&[f64]> = table.cells.chunks(3).map(|row| &row[..2]).collect();
     // An f32 feature is off by a few units in the last place of its amplitude 1/√m.
     let tolerance = 4.0 * f64::from(f32::EPSILON) * weights.mapv(f64::abs).sum() / 8.0;
@@ -149,7 +149,7 @@ fn the_predictive_spread_is_that_of_a_dense_twin() {
     let noise = model.report.training_mse * n / (n - leverage.iter().sum::<f64>());
     let spreads = Predictor::new(model).spreads(&rows).unwrap();
     for (found, leverage) in spreads.iter().zip(leverage) {
-        let expected = (noise * (1.0 + leverage)).sqrt();
+        let (found, expected) = (found[0], (noise * (1.0 + leverage)).sqrt());
         assert!((found / expected - 1.0).abs() < 1e-4, "{found} {expected}"); // features are in f32
     }
 }

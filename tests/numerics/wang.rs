@@ -17,9 +17,11 @@ fn evidence_of(file: &Value, case: &Value, bound: &Value) -> Evidence {
         draws_independent: true,
         unbiased: true,
         ridge: number(&case["lam"]),
+        target_count: 1,
         target_mean_square: number(&file["y2_mean"]),
         quadratic_form: Some(number(&case["Q"])),
         kernel_fixed_in_advance: true,
+        rows_weighted: false,
     }
 }
 
@@ -61,19 +63,19 @@ fn the_measured_error_stays_below_the_bound() {
     let kernel = Kernel::Gaussian { bandwidth: 1.44276 };
     let feature_count = 40;
     let ridge = threshold_proof(1.0, TRAINING, feature_count, 0.05);
-    let exact = ExactKrr::solve(kernel, training.to_owned(), targets.view(), ridge).unwrap();
+    let exact = ExactKrr::solve(kernel, training.to_owned(), targets.view().insert_axis(Axis(1)), ridge).unwrap();
     let reference = exact.predict(held_out);
 
     let error = |seed: u64| {
         let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, seed, feature_count, inputs.ncols());
         let projector = map.projector::<f64>();
-        let mut block = BlockGram::<f64>::new(feature_count);
-        block.fill(projector.transform(training).view(), targets.view());
-        let mut gram = Gram::new(feature_count);
+        let mut block = BlockGram::<f64>::new(feature_count, 1);
+        block.fill(&mut projector.transform(training), targets.view().insert_axis(Axis(1)), None);
+        let mut gram = Gram::new(feature_count, 1);
         gram.add(&block);
         let weights = solve_ridge(&gram.into_normal_equations(), ridge).unwrap().weights;
         let difference = projector.transform(held_out).dot(&weights) - &reference;
-        difference.mapv(|value| value * value).mean_axis(Axis(0)).unwrap().into_scalar()
+        difference.mapv(|value| value * value).mean().unwrap()
     };
     let errors: Vec<f64> = (0..200).map(error).collect();
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
@@ -86,9 +88,11 @@ fn the_measured_error_stays_below_the_bound() {
         draws_independent: true,
         unbiased: true,
         ridge,
+        target_count: 1,
         target_mean_square: targets.dot(&targets) / TRAINING as f64,
         quadratic_form: Some(exact.quadratic_form),
         kernel_fixed_in_advance: true,
+        rows_weighted: false,
     };
     let theorem = theorem1(&evidence, 0.05);
     assert_eq!(theorem.status, Status::Conditional); // independent rows can only be assumed

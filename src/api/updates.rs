@@ -1,0 +1,74 @@
+//! `/api/v1/models/{model}/update`: rows added to a model, as a job.
+
+use super::AppState;
+use super::error::ApiError;
+use super::extract::{JsonBody, ModelName};
+use super::jobs::{accept, canonical, refuse_unknown, required_text};
+use crate::jobs::NewJob;
+use crate::training::{Problem, SpecLimits, TrainSpec, alignment, estimate_memory};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+/// `POST`: a new version with the rows of a data set added, from the statistics the model keeps.
+pub(super) async fn submit(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let fingerprint = format!("update {name} {}", canonical(&body));
+    let checker = state.clone();
+    accept(state, &headers, fingerprint, move || check(&checker, &name, &body)).await
+}
+
+/// The request as a job, with everything that can be known before it runs checked.
+fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError> {
+    let Some(body) = body.as_object() else {
+        return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
+    };
+    let mut problems = refuse_unknown(body, &["dataset", "version"]);
+    let dataset = required_text(body, "dataset", &mut problems);
+    let version = body.get("version").map(|version| version.as_u64().and_then(|number| u32::try_from(number).ok()));
+    if version == Some(None) {
+        problems.push(Problem { pointer: "/version".into(), detail: "must be the number of a version".into() });
+    }
+    if !problems.is_empty() {
+        return Err(ApiError::invalid("invalid_job", problems));
+    }
+    let version = version.flatten();
+    let dataset = state.datasets.find(dataset)?;
+    let entry = state.registry.find(name, version)?;
+    let predictor = state.shelf.get(&entry)?;
+    let model = predictor.model();
+    let limits = SpecLimits { feature_count: model.map.feature_count() };
+    let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
+    let spec =
+        TrainSpec::check("", Some(&raw), limits).map_err(|problems| ApiError::invalid("invalid_job", problems))?;
+    if !spec.updatable {
+        let detail = format!("version {} keeps no statistics to add to; train with \"updatable\": true", entry.version);
+        return Err(ApiError::new(StatusCode::CONFLICT, "model_not_updatable", detail));
+    }
+    alignment(model, &spec, &dataset.schema).map_err(|details| {
+        let problem = |detail| Problem { pointer: "/dataset".into(), detail };
+        ApiError::invalid("invalid_job", details.into_iter().map(problem).collect())
+    })?;
+    let need = estimate_memory(
+        &spec,
+        dataset.schema.labelled_rows(),
+        dataset.schema.columns.len(),
+        model.inputs.input_dim(),
+        state.config.training_threads,
+    );
+    super::jobs::refuse_too_large(state, need)?;
+    Ok(NewJob {
+        kind: "update".into(),
+        model: name.to_owned(),
+        dataset: dataset.id,
+        // Without a version the newest one at the time the job runs: updates in a row add up.
+        payload: json!({"version": version}),
+        idempotency_key: None,
+        fingerprint: String::new(),
+    })
+}

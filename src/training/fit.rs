@@ -1,0 +1,159 @@
+//! From row blocks to weights: accumulate, choose λ, solve.
+
+use super::TrainSpec;
+use super::search::{Problem, Searched, lambda_grid};
+use super::stage::{Clock, Stage, TrainError};
+use crate::dataset::Part;
+use crate::features::{FeatureMap, Precision};
+use crate::model::{Spread, Statistics, TargetCoding};
+use crate::solver::{Gram, Method, NormalEquations, PackedGram, RidgePath, SolveError, solve_ridge};
+use ndarray::{Array1, Array2};
+
+/// Weights in the units of the targets, and how they came about.
+pub(super) struct Fit {
+    pub(super) weights: Array2<f64>,
+    pub(super) intercepts: Vec<f64>,
+    pub(super) lambda: f64,
+    pub(super) precision: Precision,
+    pub(super) method: Method,
+    pub(super) relative_residual: f64,
+    pub(super) condition: f64,
+    /// Of each target.
+    pub(super) training_mse: Vec<f64>,
+    /// Of the centred targets, summed.
+    pub(super) target_mean_square: f64,
+    pub(super) spread: Option<Spread>,
+    pub(super) statistics: Option<Statistics>,
+    pub(super) searched: Option<Searched>,
+}
+
+/// Accumulates and solves: once at a given λ; where λ is searched for, in mixed precision first, and
+/// in f64 if the best λ is too small for that.
+pub(super) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: &mut Clock) -> Result<Fit, TrainError> {
+    let given = spec.resolve_lambda(problem.run.rows.count(Part::Training));
+    let mut precision = Precision::for_ridge(given.unwrap_or(1.0), spec.map.bound(spec.kernel));
+    loop {
+        let gram = problem.accumulate(map, precision)?;
+        clock.lap(Stage::Accumulate);
+        problem.run.tick(Stage::Solve, 0.0)?;
+        let system = System::new(gram, problem.coding, spec)?;
+        let searched = match given {
+            Some(_) => None,
+            None => Some(system.search(problem, map, precision)?),
+        };
+        if precision == Precision::Mixed && searched.as_ref().is_some_and(Searched::is_at_the_small_end) {
+            precision = Precision::Double;
+            clock.lap(Stage::Solve);
+            continue;
+        }
+        let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
+        let fit = system.solve(problem.coding, lambda, precision, spec.spread)?;
+        clock.lap(Stage::Solve);
+        return Ok(Fit { searched, ..fit });
+    }
+}
+
+/// Adds the rows of `problem` to those of an earlier fit and solves for all of them. No row of the
+/// earlier fit is needed, so a λ to be searched for is chosen by GCV.
+pub(super) fn refit(
+    problem: &Problem,
+    spec: &TrainSpec,
+    map: &FeatureMap,
+    earlier: &PackedGram,
+    precision: Precision,
+    clock: &mut Clock,
+) -> Result<Fit, TrainError> {
+    let mut gram = problem.accumulate(map, precision)?;
+    gram.merge(earlier);
+    clock.lap(Stage::Accumulate);
+    problem.run.tick(Stage::Solve, 0.0)?;
+    let system = System::new(gram, problem.coding, spec)?;
+    let given = spec.resolve_lambda(system.equations.sample_count);
+    let searched = if given.is_none() {
+        let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
+        Some(Searched::by_gcv(&RidgePath::new(&system.equations)?, &lambdas)?)
+    } else {
+        None
+    };
+    let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
+    let fit = system.solve(problem.coding, lambda, precision, spec.spread)?;
+    clock.lap(Stage::Solve);
+    Ok(Fit { searched, ..fit })
+}
+
+impl Problem<'_> {
+    fn accumulate(&self, map: &FeatureMap, precision: Precision) -> Result<Gram, TrainError> {
+        let blocks = self.run.all_blocks();
+        let tick = |done| self.run.tick(Stage::Accumulate, done);
+        match precision {
+            Precision::Mixed => self.run.accumulate::<f32>(&blocks, self.inputs, map, self.coding, tick),
+            Precision::Double => self.run.accumulate::<f64>(&blocks, self.inputs, map, self.coding, tick),
+        }
+    }
+}
+
+/// The normal equations of centred targets.
+struct System {
+    equations: NormalEquations,
+    /// What was taken off the coded targets.
+    target_mean: Array1<f64>,
+    statistics: Option<Statistics>,
+}
+
+impl System {
+    fn new(mut gram: Gram, coding: &TargetCoding, spec: &TrainSpec) -> Result<Self, TrainError> {
+        if gram.weight() <= 0.0 {
+            return Err(TrainError::Data("the sample weights of the training rows sum to zero".into()));
+        }
+        let statistics = spec.updatable.then(|| Statistics { gram: gram.pack(), coding: coding.clone() });
+        let target_mean = gram.centre_targets();
+        Ok(Self { equations: gram.into_normal_equations(), target_mean, statistics })
+    }
+
+    fn search(&self, problem: &Problem, map: &FeatureMap, precision: Precision) -> Result<Searched, TrainError> {
+        let path = RidgePath::new(&self.equations)?;
+        let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
+        match precision {
+            Precision::Mixed => problem.search_lambda::<f32>(map, &path, &self.target_mean, &lambdas),
+            Precision::Double => problem.search_lambda::<f64>(map, &path, &self.target_mean, &lambdas),
+        }
+    }
+
+    fn solve(
+        self,
+        coding: &TargetCoding,
+        lambda: f64,
+        precision: Precision,
+        wants_spread: bool,
+    ) -> Result<Fit, TrainError> {
+        let solution = solve_ridge(&self.equations, lambda)?;
+        let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
+        Ok(Fit {
+            weights: coding.decode_weights(&solution.weights),
+            intercepts: coding.decode_means(&self.target_mean),
+            lambda,
+            precision,
+            method: solution.method,
+            relative_residual: solution.relative_residual,
+            condition: solution.condition,
+            target_mean_square: coding.decode_squares(&self.equations.target_mean_square).iter().sum(),
+            spread: if wants_spread { Some(spread(&self.equations, lambda, &training_mse)?) } else { None },
+            training_mse,
+            statistics: self.statistics,
+            searched: None,
+        })
+    }
+}
+
+/// What the predictive spread needs: tr H = s − λ·tr(G+λI)⁻¹, σ̂² = n·MSE/(n − tr H), and the factor.
+fn spread(equations: &NormalEquations, lambda: f64, training_mse: &[f64]) -> Result<Spread, TrainError> {
+    let factor = equations.factor(lambda).map_err(SolveError::from)?;
+    let (n, s) = (equations.sample_count as f64, equations.mean_feature.len() as f64);
+    let effective_dimension = s - lambda * factor.inverse_trace().map_err(SolveError::from)?;
+    let inflation = n / (n - effective_dimension).max(1.0);
+    Ok(Spread {
+        noise_variances: training_mse.iter().map(|error| error * inflation).collect(),
+        sample_count: equations.sample_count,
+        factor: factor.lower_rows(),
+    })
+}

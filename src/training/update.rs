@@ -1,0 +1,84 @@
+//! Rows added to a model from its kept statistics: equal, to rounding, to fitting all rows at once with
+//! the same inputs and features.
+
+use super::TrainSpec;
+use super::certify::{NOTHING_MEASURED, evidence};
+use super::fit::refit;
+use super::passes::Run;
+use super::rows::{PartedRows, labelled};
+use super::search::Problem;
+use super::stage::{Clock, Observer, Stage, TrainError, Trained};
+use super::train::report;
+use crate::dataset::{Alignment, ColumnMoments, Part, Rows, Schema, split};
+use crate::model::{FitReport, FittedModel, MissingRule, Predictor};
+
+/// How the columns of a data set become those of a model; refused with all that stands in the way.
+pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Result<Alignment, Vec<String>> {
+    let inputs = &model.inputs.encoding.columns;
+    let alignment = Alignment::new(schema, inputs, model.head.targets(), spec.sample_weight.as_deref())?;
+    let mut problems = Vec::new();
+    let is_input = |name: &str| inputs.iter().any(|input| input.name == name);
+    for column in schema.columns.iter().filter(|column| column.missing > 0) {
+        let (name, missing) = (&column.name, column.missing);
+        if spec.sample_weight.as_ref() == Some(name) {
+            problems.push(format!("the weights in column '{name}' have {missing} missing cells"));
+        } else if spec.missing == MissingRule::Refuse && is_input(name) {
+            problems.push(format!("column '{name}' has {missing} missing cells, which the model was told to refuse"));
+        }
+    }
+    if problems.is_empty() { Ok(alignment) } else { Err(problems) }
+}
+
+/// A new version of `model`, which is version `base_version` and was trained by `spec`, with the rows of
+/// a data set added. Scaling, bandwidth and features stay as they are; λ follows the spec at the new
+/// number of rows. A share of the added rows is held out, as the spec says, and measures the error.
+pub fn update(
+    model: FittedModel,
+    base_version: u32,
+    spec: &TrainSpec,
+    (rows, schema, dataset): (&dyn Rows, &Schema, &str),
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<Trained, TrainError> {
+    let mut clock = Clock::start();
+    observer.progress(Stage::Scale, 0.0);
+    let statistics = model.statistics.as_ref();
+    let statistics = statistics.ok_or_else(|| TrainError::Data("the model keeps no statistics to add to".into()))?;
+    let alignment = alignment(&model, spec, schema).map_err(|problems| TrainError::Data(problems.join("; ")))?;
+    let aligned = alignment.read_as(rows);
+    let parts = split(&labelled(&aligned, alignment.roles())?, spec.validation_fraction, spec.seed);
+    let run = Run { rows: PartedRows::new(&aligned, alignment.roles().clone(), parts), threads, observer };
+    let (moments, _) = run.moments(&model.inputs.encoding)?;
+    clock.lap(Stage::Scale);
+
+    let problem = Problem { run: &run, inputs: &model.inputs, coding: &statistics.coding };
+    let fit = refit(&problem, spec, &model.map, &statistics.gram, model.precision, &mut clock)?;
+
+    let added = run.rows.count(Part::Training);
+    let report = FitReport {
+        training_rows: statistics.gram.sample_count() + added,
+        base_version: Some(base_version),
+        added_rows: Some(added),
+        filled_cells: moments.iter().map(ColumnMoments::missing).sum(),
+        largest_input: model.inputs.scaling.largest_scaled(&moments),
+        bandwidth: model.report.bandwidth,
+        ..report(&run, &model.inputs, &model.head, &fit)
+    };
+    let updated = FittedModel {
+        weights: fit.weights,
+        intercepts: fit.intercepts,
+        spread: fit.spread,
+        statistics: fit.statistics,
+        dataset: dataset.to_owned(),
+        evidence: evidence(spec, &report, fit.target_mean_square),
+        measured: NOTHING_MEASURED,
+        report,
+        ..model.clone()
+    };
+    let predictor = Predictor::new(updated);
+    let validation = run.evaluate(&predictor, Part::Validation, |done| run.tick(Stage::Evaluate, done))?;
+    clock.lap(Stage::Evaluate);
+    let mut updated = predictor.into_model();
+    validation.write(&mut updated.report);
+    Ok(Trained { model: updated, stage_seconds: clock.laps })
+}
