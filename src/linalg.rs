@@ -10,6 +10,9 @@ use std::ffi::{c_char, c_int};
 
 /// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
 pub trait Real: LinalgScalar + Send + Sync {
+    /// Distance from 1 to the next number.
+    const EPSILON: f64;
+
     /// Rounds to this precision.
     fn from_f64(value: f64) -> Self;
 
@@ -22,6 +25,8 @@ pub trait Real: LinalgScalar + Send + Sync {
 }
 
 impl Real for f32 {
+    const EPSILON: f64 = f32::EPSILON as f64;
+
     fn from_f64(value: f64) -> Self {
         value as f32
     }
@@ -53,6 +58,8 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    const EPSILON: f64 = f64::EPSILON;
+
     fn from_f64(value: f64) -> Self {
         value
     }
@@ -100,6 +107,17 @@ impl RankUpdate {
 
 unsafe extern "C" {
     fn openblas_set_num_threads(count: c_int);
+
+    fn dpotrs_(
+        uplo: *const c_char,
+        n: *const c_int,
+        nrhs: *const c_int,
+        a: *const f64,
+        lda: *const c_int,
+        b: *mut f64,
+        ldb: *const c_int,
+        info: *mut c_int,
+    );
 
     fn dsyevd_(
         jobz: *const c_char,
@@ -169,6 +187,32 @@ impl Cholesky {
     /// Solves A·x = b.
     pub fn solve(&self, b: &Array1<f64>) -> Result<Array1<f64>, FactorError> {
         self.factor.solvec(b).map_err(|cause| FactorError::new("Cholesky solve", cause))
+    }
+
+    /// Solves A·X = B for all columns of B at once.
+    pub fn solve_columns(&self, b: &Array2<f64>) -> Array2<f64> {
+        let upper = &self.factor.factor;
+        let order = upper.nrows();
+        assert!(upper.t().is_standard_layout() && upper.is_square() && b.nrows() == order);
+        let fits = |count: usize| i32::try_from(count).expect("a matrix has fewer than 2^31 rows");
+        let (n, columns, mut status) = (fits(order), fits(b.ncols()), 0);
+        let mut solution = b.t().as_standard_layout().into_owned(); // columns of B one after the other
+        // SAFETY: to Fortran `upper` is a dense column-major order×order array and `solution` an
+        // order×columns one, which it overwrites.
+        unsafe {
+            dpotrs_(
+                c"U".as_ptr(),
+                &raw const n,
+                &raw const columns,
+                upper.as_ptr(),
+                &raw const n,
+                solution.as_mut_ptr(),
+                &raw const n,
+                &raw mut status,
+            );
+        }
+        assert_eq!(status, 0, "dpotrs refuses nothing but wrong arguments");
+        solution.t().as_standard_layout().into_owned()
     }
 }
 
@@ -278,6 +322,14 @@ mod tests {
         let x = Cholesky::factor(matrix).unwrap().solve(&b).unwrap();
         let back = full.dot(&x);
         assert!((&back - &b).iter().all(|difference| difference.abs() < 1e-14));
+    }
+
+    #[test]
+    fn all_columns_are_solved_at_once() {
+        let full = array![[4.0, 2.0, 1.0], [2.0, 5.0, -1.0], [1.0, -1.0, 3.0]];
+        let b = array![[1.0, 0.0], [-2.0, 3.0], [0.5, 7.0]];
+        let x = Cholesky::factor(full.clone()).unwrap().solve_columns(&b);
+        assert!((&full.dot(&x) - &b).iter().all(|difference| difference.abs() < 1e-14));
     }
 
     #[test]

@@ -15,7 +15,14 @@ mod path;
 /// Exact kernel ridge regression, the yardstick.
 mod exact_krr;
 
+/// Classifiers with convex losses.
+mod classifier;
+
 pub use blocks::{Interrupted, in_order};
+pub use classifier::{
+    Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,
+    ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
+};
 pub use exact_krr::ExactKrr;
 pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
 pub use path::{LeaveOneOut, PathPoint, RidgePath};

@@ -1,6 +1,8 @@
 //! Numbers against independent references: golden files, dense twins, brute force.
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod classification;
+mod classifier_properties;
 mod degenerate;
 mod exact;
 mod golden;

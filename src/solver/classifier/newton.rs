@@ -1,0 +1,167 @@
+//! Truncated Newton for the smooth losses.
+//!
+//! Each step solves H·d = −g by preconditioned conjugate gradients no more exactly than it is worth,
+//! and a line search on cached decision values. The preconditioner is made of the Hessian's own mean
+//! curvature at the start, and again when solves become long because the curvature has moved.
+
+use super::ClassifierError;
+use super::conjugate_gradients::{Stop, add_scaled, newton_step};
+use super::line_search::Line;
+use super::objective::{Evaluation, Objective};
+use super::preconditioner::Preconditioner;
+use super::rows::FeatureBlocks;
+use crate::linalg::Real;
+use ndarray::{Array2, s};
+
+/// Slope left by a line search, relative to the slope at its start.
+const LINE_SHARE: f64 = 0.2;
+
+/// Slope left by the search for the intercepts: next to nothing, so that the dual point is feasible.
+const INTERCEPT_SHARE: f64 = 1e-9;
+
+/// Largest rᵀM⁻¹r that a solve leaves, relative to the start.
+const LOOSEST_SOLVE: f64 = 0.1;
+
+/// A solve longer than this asks for a new preconditioner.
+const LONG_SOLVE: usize = 10;
+
+/// Most products in one solve.
+const SOLVE_LIMIT: usize = 100;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Accuracy of the objective relative to itself.
+    pub(super) relative: f64,
+    /// Accuracy that is always enough: separable data with a vanishing ridge would otherwise ask for
+    /// ever more digits.
+    pub(super) absolute: f64,
+    /// Passes over the rows.
+    pub(super) pass_limit: usize,
+    /// Rows of the preconditioner.
+    pub(super) row_limit: usize,
+}
+
+impl Limits {
+    /// The accuracy wanted of an objective.
+    pub(super) fn accuracy(&self, objective: f64) -> f64 {
+        (self.relative * objective).max(self.absolute)
+    }
+}
+
+/// Where Newton's method ended.
+pub(super) struct Minimum {
+    pub(super) evaluation: Evaluation,
+    /// Half the squared Newton decrement before the last step: about F − min F there.
+    pub(super) decrements: Vec<f64>,
+    pub(super) steps: usize,
+    pub(super) converged: bool,
+}
+
+/// Minimises the objective of the problems that are `open`, moving `parameters`. `preconditioner` is
+/// kept for the next call.
+pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
+    objective: &Objective<T, B>,
+    parameters: &mut Array2<f64>,
+    preconditioner: &mut Option<Preconditioner>,
+    limits: &Limits,
+    open: &[bool],
+) -> Result<Minimum, ClassifierError<B::Error>> {
+    let k = parameters.ncols();
+    let mut at = objective.evaluate(parameters)?;
+    let mut open = open.to_vec();
+    let mut decrements = vec![f64::INFINITY; k];
+    let mut relative = LOOSEST_SOLVE;
+    let mut steps = 0;
+    let mut stale = preconditioner.is_none();
+    while open.contains(&true) && objective.passes() < limits.pass_limit {
+        if stale {
+            let curvatures = objective.row_curvatures(&at);
+            *preconditioner = Some(Preconditioner::new(objective, &curvatures, limits.row_limit)??);
+        }
+        let Some(preconditioner) = preconditioner else { unreachable!("made above") };
+        let wanted: Vec<f64> = at.objectives.iter().map(|value| limits.accuracy(*value)).collect();
+        let stop = Stop {
+            relative,
+            gains: wanted.iter().map(|wanted| 0.1 * wanted).collect(),
+            iteration_limit: SOLVE_LIMIT.min(limits.pass_limit - objective.passes()),
+        };
+        let step = newton_step(objective, preconditioner, &at, &open, &stop)?;
+        stale = step.iterations > LONG_SOLVE;
+
+        let lengths =
+            line(objective, parameters, &at, &step.direction, &step.change).step_lengths(objective, LINE_SHARE, &open);
+        add_scaled(parameters, &step.direction, &lengths);
+        if !objective.loss.couples_columns() {
+            let mut decisions = at.decisions.clone();
+            add_scaled(&mut decisions, &step.change, &lengths);
+            settle_intercepts(objective, parameters, &decisions, &open);
+        }
+        let next = objective.evaluate(parameters)?;
+        steps += 1;
+
+        let mut improved = false;
+        for j in 0..k {
+            if open[j] {
+                decrements[j] = step.decrements[j];
+                open[j] = decrements[j] > wanted[j];
+                improved |= next.objectives[j] < at.objectives[j];
+            }
+        }
+        relative = forcing(relative, &at, &next);
+        at = next;
+        if !improved {
+            break; // rounding is all that is left
+        }
+    }
+    Ok(Minimum { evaluation: at, converged: !open.contains(&true), decrements, steps })
+}
+
+/// The next solve's tolerance by how far this step brought the gradient down: a solve need be no
+/// better than the quadratic model it is made for (Eisenstat & Walker 1996, choice 2).
+fn forcing(last: f64, before: &Evaluation, after: &Evaluation) -> f64 {
+    let square = |gradient: &Array2<f64>| gradient.iter().map(|value| value * value).sum::<f64>();
+    let ratio = square(&after.gradient) / square(&before.gradient).max(f64::MIN_POSITIVE);
+    let quadratic = 0.9 * ratio * ratio;
+    let guarded = if last > 0.1 { quadratic.max(last * last) } else { quadratic };
+    guarded.clamp(1e-8, LOOSEST_SOLVE)
+}
+
+fn line<'a, T: Real, B: FeatureBlocks<T>>(
+    objective: &Objective<T, B>,
+    parameters: &Array2<f64>,
+    at: &'a Evaluation,
+    direction: &Array2<f64>,
+    change: &'a Array2<f64>,
+) -> Line<'a> {
+    let penalised = objective.penalised(direction);
+    let twice_ridge = |dots: Vec<f64>| dots.iter().map(|dot| 2.0 * objective.ridge * dot).collect();
+    Line {
+        decisions: &at.decisions,
+        change,
+        penalty_slopes: twice_ridge(objective.dots(&penalised, parameters)),
+        penalty_curvatures: twice_ridge(objective.dots(&penalised, direction)),
+    }
+}
+
+/// Minimises a margin loss over the intercepts of the `open` columns alone, given the decision values. Then Σcᵢαᵢyᵢ = 0 for
+/// αᵢ = −ℓ'(mᵢ): the slopes are a feasible point of the dual.
+pub(super) fn settle_intercepts<T: Real, B: FeatureBlocks<T>>(
+    objective: &Objective<T, B>,
+    parameters: &mut Array2<f64>,
+    decisions: &Array2<f64>,
+    open: &[bool],
+) {
+    let k = parameters.ncols();
+    let ones = Array2::ones(decisions.dim());
+    let towards: Vec<f64> =
+        objective.along(decisions, &ones, &vec![0.0; k]).iter().map(|[slope, _]| -slope.signum()).collect();
+    let mut change = ones;
+    change.rows_mut().into_iter().for_each(|mut row| row.iter_mut().zip(&towards).for_each(|(one, sign)| *one *= sign));
+    let line = Line { decisions, change: &change, penalty_slopes: vec![0.0; k], penalty_curvatures: vec![0.0; k] };
+    let lengths = line.step_lengths(objective, INTERCEPT_SHARE, open);
+    let mut intercepts = parameters.slice_mut(s![objective.feature_count(), ..]);
+    for ((intercept, length), sign) in intercepts.iter_mut().zip(lengths).zip(towards) {
+        *intercept += sign * length;
+    }
+}
