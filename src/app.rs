@@ -73,6 +73,7 @@ impl App {
             datasets: datasets.clone(),
             registry: registry.clone(),
             threads: config.training_threads,
+            memory: config.training_memory.0,
             limits: SpecLimits { feature_count: config.max_features },
             metrics: metrics.clone(),
         };

@@ -3,9 +3,11 @@
 use crate::dataset::{ColumnKind, Dataset, DatasetStore, Rows, Table};
 use crate::features::Kernel;
 use crate::jobs::{Control, Failure, Job, Runner};
-use crate::model::{FittedModel, ModelRegistry, ModelVersion, RegistryError};
+use crate::model::{FittedModel, Head, ModelRegistry, ModelVersion, RegistryError};
 use crate::telemetry::{Metrics, StageLabel};
-use crate::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, Trained, train, update};
+use crate::training::{
+    Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, train, update,
+};
 use serde_json::{Value, json};
 
 /// Runs the jobs that make models, against the stores of a data directory.
@@ -16,6 +18,8 @@ pub struct TrainRunner {
     pub registry: ModelRegistry,
     /// Threads of one job.
     pub threads: usize,
+    /// Bytes one job may take.
+    pub memory: u64,
     /// What a spec may ask for.
     pub limits: SpecLimits,
     /// Stage durations.
@@ -41,7 +45,9 @@ impl TrainRunner {
         let spec = self.spec(&job.request.payload)?;
         let (dataset, table) = self.open(job)?;
         let observer = ControlObserver(control);
-        let trained = train(&table, &dataset.schema, &dataset.id, &spec, self.threads, &observer);
+        let need = estimate_memory(&spec, &dataset.schema, self.threads);
+        let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
+        let trained = train(&table, &dataset.schema, &dataset.id, &spec, resources, &observer);
         self.publish(job, control, &trained.map_err(training_failure)?, None)
     }
 
@@ -133,7 +139,7 @@ fn result(version: &ModelVersion) -> Value {
 
 /// What is told about a model: shapes, the resolved spec, how the fit went, and a row to try.
 fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
-    let mut report = json!(model.report);
+    let mut report = model.report.to_json();
     let stages = stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
     report["stage_seconds"] = Value::Object(stages.collect());
     json!({
@@ -147,10 +153,21 @@ fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
             "features": model.map.feature_count(),
             "draws": model.map.draw_count(),
         },
-        "outputs": if model.spread.is_some() { json!(["value", "spread"]) } else { json!(["value"]) },
+        "labels": model.head.labels().map(|labels| &labels.labels),
+        "outputs": outputs(model),
         "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
         "report": report,
     })
+}
+
+/// The outputs that predictions of this model can have, the default first.
+fn outputs(model: &FittedModel) -> Vec<&'static str> {
+    match &model.head {
+        Head::Numbers { .. } if model.spread.is_some() => vec!["value", "spread"],
+        Head::Numbers { .. } => vec!["value"],
+        Head::Labels(labels) if labels.slope.is_some() => vec!["label", "probabilities", "decision_values"],
+        Head::Labels(_) => vec!["label", "decision_values"],
+    }
 }
 
 fn describe_kernel(kernel: Kernel) -> Value {

@@ -3,7 +3,7 @@
 use bochner::dataset::{Column, ColumnKind, Rows, Schema, Task};
 use bochner::model::FittedModel;
 use bochner::random::{Purpose, Stream};
-use bochner::training::{Observer, SpecLimits, Stage, TrainSpec, train};
+use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainSpec, train};
 use serde_json::{Value, json};
 
 /// Uniform inputs and a smooth target, made on the fly: row i from stream i.
@@ -66,7 +66,8 @@ pub(crate) fn fit(table: &dyn Rows, s: usize, threads: usize, lambda: &Value) ->
     let raw =
         json!({"lambda": lambda, "features": {"count": s}, "validation_fraction": 0, "guarantees": {"exact_rows": 0}});
     let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: s }).expect("a valid spec");
-    let trained = train(table, &schema, "bench", &spec, threads, &Silent).expect("training succeeds");
+    let trained = train(table, &schema, "bench", &spec, Resources { threads, cache_bytes: 0 }, &Silent)
+        .expect("training succeeds");
     let stages: Vec<String> =
         trained.stage_seconds.iter().map(|(stage, t)| format!("{} {t:.2}", stage.name())).collect();
     println!("    {}", stages.join(", "));

@@ -41,16 +41,20 @@ async fn guarantees(
     let (entry, predictor) = state.load(name, version).await?;
     let model = predictor.model();
     let delta = delta.unwrap_or(model.failure_probability);
+    let of_ridge = |evidence| vec![wang::theorem1(evidence, delta), wang::remark1(evidence, delta)];
+    let guarantees = model.evidence.as_ref().map_or(Vec::new(), of_ridge);
+    let numbers = model.report.numbers();
     Ok(Json(json!({
         "model": entry.name,
         "version": entry.version,
         "delta": delta,
-        "guarantees": [wang::theorem1(&model.evidence, delta), wang::remark1(&model.evidence, delta)],
+        "guarantees": guarantees,
         "measured": {
             "exact_krr_error": model.measured.exact_krr_error,
             "exact_krr_relative_residual": model.measured.exact_krr_relative_residual,
-            "validation_mse": model.report.validation_mse,
-            "validation_r2": model.report.validation_r2,
+            "validation_mse": numbers.map(|errors| errors.validation_mse),
+            "validation_r2": numbers.map(|errors| errors.validation_r2),
+            "validation_accuracy": model.report.labels().map(|errors| errors.validation_accuracy),
         },
     })))
 }

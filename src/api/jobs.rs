@@ -4,7 +4,6 @@ use super::AppState;
 use super::error::ApiError;
 use super::extract::{Id, JsonBody, QueryFields};
 use super::state::blocking;
-use crate::dataset::Encoding;
 use crate::jobs::{Job, JobError, NewJob, Progress, Status};
 use crate::model::check_model_name;
 use crate::suggest;
@@ -184,19 +183,12 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     };
     let dataset = state.datasets.find(dataset)?;
     spec.check_against(&dataset.schema, "/dataset").map_err(|problems| ApiError::invalid("invalid_job", problems))?;
-    let need = estimate_memory(
-        &spec,
-        dataset.schema.labelled_rows(),
-        dataset.schema.columns.len(),
-        Encoding::of(&dataset.schema, &spec.roles(&dataset.schema)).input_dim(),
-        state.config.training_threads,
-    );
-    refuse_too_large(state, need)?;
+    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
     Ok(NewJob {
         kind: "train".into(),
         model: model.to_owned(),
         dataset: dataset.id,
-        payload: spec.to_json(),
+        payload: spec.for_task(dataset.schema.task).to_json(),
         idempotency_key: None,
         fingerprint: String::new(),
     })

@@ -44,10 +44,10 @@ async fn answer(
 ) -> Result<Json<Value>, ApiError> {
     let (entry, predictor) = state.load(name, version).await?;
     let request = Request::read(&body, predictor.model(), state.config.max_prediction_rows)?;
-    let (outputs, unknown_levels, source) = (request.outputs, request.unknown_levels, request.source);
+    let (outputs, unknown_levels, source) = (request.outputs.clone(), request.unknown_levels, request.source);
     let model = predictor.model();
-    let spread_work = if outputs.spread { model.weights.nrows().pow(2) } else { 0 };
-    let work = request.codes.len() * (model.map.operations_per_row() + model.weights.len() + spread_work);
+    let row_work = model.map.operations_per_row() + model.weights.len() + outputs.extra_work(model);
+    let work = request.codes.len() * row_work;
     let head = model.head.clone();
     let computed = if work <= INLINE_WORK {
         request.predict(&predictor)
@@ -86,7 +86,7 @@ struct Request {
 
 impl Request {
     fn read(body: &Value, model: &FittedModel, row_limit: usize) -> Result<Self, ApiError> {
-        const KNOWN: [&str; 4] = ["rows", "columns", "records", "outputs"];
+        const KNOWN: [&str; 5] = ["rows", "columns", "records", "outputs", "top_k"];
         let Some(body) = body.as_object() else {
             return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
         };
@@ -94,7 +94,7 @@ impl Request {
             let nearest = suggest::nearest(name, KNOWN.into_iter());
             return Err(invalid(pointer("", name), format!("unknown field{nearest}")));
         }
-        let outputs = Outputs::read(body.get("outputs"), model)?;
+        let outputs = Outputs::read(body.get("outputs"), body.get("top_k"), model)?;
         let columns = &model.inputs.encoding.columns;
         let cells = match (body.get("rows"), body.get("records")) {
             (Some(rows), None) => {

@@ -3,7 +3,7 @@
 use super::AppState;
 use super::error::ApiError;
 use super::extract::{JsonBody, ModelName};
-use super::jobs::{accept, canonical, refuse_unknown, required_text};
+use super::jobs::{accept, canonical, refuse_too_large, refuse_unknown, required_text};
 use crate::jobs::NewJob;
 use crate::training::{Problem, SpecLimits, TrainSpec, alignment, estimate_memory};
 use axum::extract::State;
@@ -54,14 +54,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
         let problem = |detail| Problem { pointer: "/dataset".into(), detail };
         ApiError::invalid("invalid_job", details.into_iter().map(problem).collect())
     })?;
-    let need = estimate_memory(
-        &spec,
-        dataset.schema.labelled_rows(),
-        dataset.schema.columns.len(),
-        model.inputs.input_dim(),
-        state.config.training_threads,
-    );
-    super::jobs::refuse_too_large(state, need)?;
+    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
     Ok(NewJob {
         kind: "update".into(),
         model: name.to_owned(),

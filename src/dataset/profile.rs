@@ -120,13 +120,31 @@ impl Profile {
 
     /// The column these cells make up, where nothing was said about its kind.
     pub(super) fn infer(self, name: &str) -> Result<Column, DatasetError> {
-        if self.first_text.is_some() || (self.booleans > 0 && self.numbers > 0) {
+        if self.is_text() {
             return self.categorical(name);
         }
         if self.booleans > 0 && self.first_not_finite.is_none() {
             return Ok(self.numeric_column(name, ColumnKind::Boolean));
         }
         self.numeric(name)
+    }
+
+    /// The target, where nothing was said about it.
+    pub(super) fn infer_target(self, name: &str) -> Result<Column, DatasetError> {
+        if self.is_text() { self.labels(name) } else { self.infer(name) }
+    }
+
+    /// The target as labels, refusing what is a number gone wrong.
+    pub(super) fn labels(self, name: &str) -> Result<Column, DatasetError> {
+        if let Some(line) = self.first_not_finite {
+            let detail = "NaN or infinity is no label; leave the cell empty if the label is missing";
+            return Err(DatasetError::at(line, Some(name), detail));
+        }
+        self.categorical(name)
+    }
+
+    fn is_text(&self) -> bool {
+        self.first_text.is_some() || (self.booleans > 0 && self.numbers > 0)
     }
 
     /// The column as numbers, refusing anything else.
@@ -249,6 +267,10 @@ mod tests {
         }
         let error = profile_of(&["1", "oops"], 9).numeric("x").unwrap_err().to_string();
         assert_eq!(error, "line 3, column 'x': 'oops' is not a number");
+        for profile in [profile_of(&["1", "NaN", "2"], 9).labels("x"), profile_of(&["a", "NaN"], 9).infer_target("x")] {
+            let error = profile.unwrap_err().to_string();
+            assert!(error.starts_with("line 3, column 'x': NaN or infinity is no label"), "{error}");
+        }
     }
 
     #[test]

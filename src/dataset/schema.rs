@@ -75,6 +75,16 @@ impl Schema {
         self.row_count - self.target_columns().map(|column| column.missing).max().unwrap_or(0)
     }
 
+    /// The labels of a classification, in the order of their codes.
+    pub fn labels(&self) -> Vec<String> {
+        let target = self.target_columns().next();
+        target.map_or(Vec::new(), |column| match column.kind {
+            ColumnKind::Boolean => vec!["false".to_owned(), "true".to_owned()],
+            ColumnKind::Categorical => column.levels.clone(),
+            ColumnKind::Numeric => Vec::new(),
+        })
+    }
+
     /// Refuses tables nothing can be learned from.
     pub(super) fn check(&self) -> Result<(), DatasetError> {
         if self.row_count < 2 {

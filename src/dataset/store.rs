@@ -239,9 +239,11 @@ fn make_schema(
         let is_target = targets.contains(&index);
         let must_be_number = options.numeric.contains(name) || (is_target && options.task == Some(Task::Regression));
         columns.push(if is_target && options.task == Some(Task::Classification) {
-            profile.categorical(name)?
+            profile.labels(name)?
         } else if must_be_number {
             profile.numeric(name)?
+        } else if is_target {
+            profile.infer_target(name)?
         } else {
             profile.infer(name)?
         });

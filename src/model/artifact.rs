@@ -81,7 +81,7 @@ struct PayloadV1 {
     dataset: String,
     report: FitReport,
     failure_probability: f64,
-    evidence: Evidence,
+    evidence: Option<Evidence>,
     measured: Measured,
 }
 
@@ -184,6 +184,9 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     }
     let frequencies = checked_frequencies(payload.frequencies, d)?;
     let map = FeatureMap { kernel: payload.kernel, kind: payload.map, frequencies, phases: payload.phases };
+    if payload.head.labels().is_some_and(|labels| !labels.is_consistent()) {
+        return Err(ArtifactError::Shape("labels and their weights"));
+    }
     let (s, k) = (map.feature_count(), payload.head.output_count());
     if map.draw_count() == 0 || k == 0 || payload.intercepts.len() != k {
         return Err(ArtifactError::Shape("outputs and intercepts"));

@@ -52,6 +52,14 @@ impl TargetCoding {
         })
     }
 
+    /// Target cells as the model predicts them: numbers as they are, classes as signs.
+    pub fn in_own_units(&self, cells: Array2<f64>) -> Array2<f64> {
+        match self {
+            Self::Numbers { .. } => cells,
+            Self::Classes { .. } => self.code(cells.view()),
+        }
+    }
+
     /// Weights (s×k) in the units of the targets.
     pub fn decode_weights(&self, weights: &Array2<f64>) -> Array2<f64> {
         weights * &Array1::from_shape_fn(self.width(), |output| self.unit(output)).insert_axis(Axis(0))

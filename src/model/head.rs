@@ -1,5 +1,6 @@
 //! What the outputs of a model mean.
 
+use super::Labels;
 use serde::{Deserialize, Serialize};
 
 /// The meaning of the k numbers Wᵀψ(x) + c.
@@ -10,6 +11,8 @@ pub enum Head {
         /// The names of the predicted columns.
         targets: Vec<String>,
     },
+    /// Decision values of a classifier.
+    Labels(Labels),
 }
 
 impl Head {
@@ -17,6 +20,7 @@ impl Head {
     pub fn output_count(&self) -> usize {
         match self {
             Self::Numbers { targets } => targets.len(),
+            Self::Labels(labels) => labels.output_count(),
         }
     }
 
@@ -24,6 +28,15 @@ impl Head {
     pub fn targets(&self) -> &[String] {
         match self {
             Self::Numbers { targets } => targets,
+            Self::Labels(labels) => std::slice::from_ref(&labels.target),
+        }
+    }
+
+    /// The labels of a classifier.
+    pub fn labels(&self) -> Option<&Labels> {
+        match self {
+            Self::Numbers { .. } => None,
+            Self::Labels(labels) => Some(labels),
         }
     }
 }

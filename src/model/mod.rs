@@ -6,8 +6,14 @@ mod inputs;
 /// Target cells to the numbers that are fitted, and back.
 mod coding;
 
+/// Decision values to labels and probabilities.
+mod labels;
+
 /// What the outputs of a model mean.
 mod head;
+
+/// How a fit went.
+mod report;
 
 /// The fitted model: an immutable value.
 mod fitted;
@@ -26,9 +32,14 @@ mod registry;
 
 pub use artifact::{ArtifactError, decode, encode};
 pub use coding::TargetCoding;
-pub use fitted::{FitReport, FittedModel, Measured, MissingRule, Statistics, TargetErrors};
+pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
 pub use inputs::InputPipeline;
+pub use labels::Labels;
 pub use predictor::Predictor;
 pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};
+pub use report::{
+    ClassRowCounts, ClassifierReport, ErrorReport, FitReport, LabelErrors, LossPoint, NumberErrors, ReliabilityBin,
+    RidgeReport, SolverReport, TargetErrors,
+};
 pub use spread::Spread;

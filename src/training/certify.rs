@@ -1,11 +1,12 @@
 //! The exact kernel solution next to the model: what Theorem 1 needs, and the error it speaks of.
 
 use super::TrainSpec;
+use super::fit::Fit;
 use super::passes::Run;
 use super::rows::RowBlock;
 use super::stage::{Stage, TrainError};
 use crate::dataset::Part;
-use crate::model::{FitReport, Measured, Predictor};
+use crate::model::{Measured, Predictor, TargetCoding};
 use crate::solver::ExactKrr;
 use crate::theory::wang::Evidence;
 use ndarray::{ArrayView1, ArrayView2, Axis};
@@ -20,32 +21,39 @@ pub(super) struct Exact {
 }
 
 /// What is known for the bounds without an exact solution.
-pub(super) fn evidence(spec: &TrainSpec, report: &FitReport, target_mean_square: f64) -> Evidence {
-    Evidence {
-        sample_count: report.training_rows,
+pub(super) fn evidence(spec: &TrainSpec, sample_count: usize, fit: &Fit, rows_weighted: bool) -> Option<Evidence> {
+    let target_mean_square = fit.target_mean_square?;
+    Some(Evidence {
+        sample_count,
         feature_count: spec.feature_count,
         draw_count: spec.feature_count / spec.map.columns_per_draw(),
         feature_bound: spec.map.bound(spec.kernel),
         draws_independent: spec.sampling.draws_are_independent(),
         unbiased: spec.sampling.is_unbiased(),
-        ridge: report.lambda,
-        target_count: report.targets.len(),
+        ridge: fit.lambda,
+        target_count: fit.intercepts.len(),
         target_mean_square,
         quadratic_form: None,
         kernel_fixed_in_advance: spec.is_fixed_in_advance(),
-        rows_weighted: spec.sample_weight.is_some(),
-    }
+        rows_weighted,
+    })
 }
 
 /// Solves the exact kernel system where the training rows are few enough and count the same.
-pub(super) fn certify(run: &Run, predictor: &Predictor, spec: &TrainSpec) -> Result<Option<Exact>, TrainError> {
+pub(super) fn certify(
+    run: &Run,
+    predictor: &Predictor,
+    coding: &TargetCoding,
+    spec: &TrainSpec,
+) -> Result<Option<Exact>, TrainError> {
     let model = predictor.model();
-    if model.report.training_rows > spec.guarantees.exact_rows || spec.sample_weight.is_some() {
+    let comparable = model.evidence.as_ref().is_some_and(|evidence| !evidence.rows_weighted);
+    if model.report.training_rows > spec.guarantees.exact_rows || !comparable {
         return Ok(None);
     }
     run.observer.progress(Stage::Certify, 0.0);
     let (inputs, targets) = run.collect(&run.all_blocks(), &model.inputs, Part::Training)?;
-    let centred = targets - row_of(&model.intercepts);
+    let centred = coding.in_own_units(targets) - row_of(&model.intercepts);
     let exact = ExactKrr::solve(model.map.kernel, inputs, centred.view(), model.report.lambda)?;
     run.observer.progress(Stage::Certify, 0.9);
     Ok(Some(Exact {

@@ -2,39 +2,44 @@
 
 use super::bandwidth::CELLS_AT_ONCE;
 use super::{BandwidthRule, LambdaRule, TrainSpec};
+use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
 
 /// Rows of a block: large enough for the rank-k update to run at full speed, small enough for its
 /// f32 sums to stay exact enough.
 pub(super) const BLOCK_ROWS: usize = 1_024;
 
+const F64: u64 = 8;
+
 /// Peak bytes of a training run: the Gram matrix with the copies its solution needs, one block of
 /// products and features a thread, and the dense exact solve where there is one.
-pub fn estimate_memory(
-    spec: &TrainSpec,
-    labelled_rows: u64,
-    column_count: usize,
-    input_dim: usize,
-    threads: usize,
-) -> u64 {
-    const F64: u64 = 8;
-    let (s, d) = (spec.feature_count as u64, input_dim as u64);
+pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
+    let rows = schema.labelled_rows();
+    let (s, d) = (spec.feature_count as u64, Encoding::of(schema, &spec.roles(schema)).input_dim() as u64);
+    let learner = spec.learner_for(schema.task);
+    let held_out = spec.held_out(learner, schema.task);
+    let training_rows = (rows as f64 * (1.0 - held_out.validation - held_out.calibration)).ceil() as u64;
+    let outputs = match schema.labels().len() as u64 {
+        0 => schema.targets.len() as u64,
+        2 => 1,
+        labels => labels,
+    };
+    let is_ridge = learner.loss().is_none();
     // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top;
     // so do copies of what is kept for spreads and updates.
-    let searching =
-        spec.lambda == LambdaRule::Search || spec.bandwidth == BandwidthRule::Search || spec.spread || spec.updatable;
-    let matrices = if searching { 8 } else { 3 };
-    let gram = matrices * s * s * F64;
-    let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * column_count as u64) * F64;
-    let training_rows = (labelled_rows as f64 * (1.0 - spec.validation_fraction)).ceil() as u64;
-    let exact = if training_rows <= spec.guarantees.exact_rows as u64 {
+    let searching = spec.lambda == LambdaRule::Search || spec.spread || spec.updatable;
+    let matrices = if (searching && is_ridge) || spec.bandwidth == BandwidthRule::Search { 8 } else { 4 };
+    // An iteration keeps some vectors of weights, and of decision values for every row.
+    let iteration = if is_ridge { 0 } else { 8 * outputs * (s + rows) * F64 };
+    let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
+    let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * schema.columns.len() as u64) * F64;
+    let exact = if is_ridge && training_rows <= spec.guarantees.exact_rows as u64 {
         training_rows * (3 * training_rows + 2 * d) * F64
     } else {
         0
     };
+    let sorting = if spec.kernel == KernelShape::Laplace { (CELLS_AT_ONCE as u64).min(rows * d) * F64 } else { 0 };
     let frequencies = s * d * F64;
-    let sorting =
-        if spec.kernel == KernelShape::Laplace { (CELLS_AT_ONCE as u64).min(labelled_rows * d) * F64 } else { 0 };
-    // One after the other: columns are sorted, the Gram matrix solved, then the exact system.
-    frequencies + labelled_rows + sorting.max(exact).max(gram + threads as u64 * block)
+    // One after the other: columns are sorted, the weights found, then the exact system solved.
+    frequencies + 2 * rows + sorting.max(exact).max(solving + threads as u64 * block)
 }

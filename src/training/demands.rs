@@ -1,7 +1,9 @@
 //! What a spec demands of a data set.
 
-use super::TrainSpec;
+use super::classes::ClassWeight;
 use super::fields::Problem;
+use super::learner::Learner;
+use super::{LambdaRule, TrainSpec};
 use crate::dataset::{ColumnKind, Encoding, Schema, Task};
 use crate::features::KernelShape;
 use crate::model::MissingRule;
@@ -11,11 +13,9 @@ impl TrainSpec {
     pub fn check_against(&self, schema: &Schema, pointer: &str) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         let mut problem = |detail: String| problems.push(Problem { pointer: pointer.to_owned(), detail });
-        if schema.task != Task::Regression {
-            problem(format!(
-                "learner ridge predicts numbers, and the target '{}' holds labels",
-                schema.target_columns().map(|column| column.name.as_str()).collect::<Vec<_>>().join("', '")
-            ));
+        match schema.task {
+            Task::Regression => self.check_for_numbers(&mut problem),
+            Task::Classification => self.check_for_labels(&mut problem),
         }
         if let Some(name) = &self.sample_weight {
             check_weight(schema, name, &mut problem);
@@ -35,6 +35,39 @@ impl TrainSpec {
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn check_for_numbers(&self, problem: &mut impl FnMut(String)) {
+        let learner = self.learner_for(Task::Regression);
+        if learner != Learner::Ridge {
+            problem(format!(
+                "learner {} predicts labels, and the target holds numbers; upload with \
+                             task=classification to read them as labels",
+                learner.name()
+            ));
+        }
+        if self.class_weight != ClassWeight::None {
+            problem("class_weight is for labels, and the target holds numbers".into());
+        }
+    }
+
+    fn check_for_labels(&self, problem: &mut impl FnMut(String)) {
+        let learner = self.learner_for(Task::Classification);
+        if self.spread {
+            problem("spread is of predicted numbers, and the target holds labels".into());
+        }
+        if self.updatable {
+            problem("updatable is for predicted numbers, and the target holds labels".into());
+        }
+        if learner != Learner::Ridge && self.lambda == LambdaRule::Certified {
+            problem(format!(
+                "lambda 'certified' is by a theorem on ridge regression, not on learner {}",
+                learner.name()
+            ));
+        }
+        if learner != Learner::Ridge && self.lambda == LambdaRule::Search && self.validation_fraction == 0.0 {
+            problem(format!("learner {} searches lambda by validation loss; set validation_fraction", learner.name()));
+        }
     }
 }
 

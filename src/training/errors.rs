@@ -1,6 +1,6 @@
 //! Errors of predicted numbers.
 
-use crate::model::{FitReport, TargetErrors};
+use crate::model::{NumberErrors, TargetErrors};
 use ndarray::ArrayView2;
 
 /// Running sums of the prediction errors of each target; weighted rows count by their weight.
@@ -34,20 +34,20 @@ impl Errors {
         }
     }
 
-    /// Writes the errors of all targets, and their means, into a report.
-    pub(super) fn write(&self, report: &mut FitReport) {
-        for (target, sums) in report.targets.iter_mut().zip(&self.targets).filter(|(_, sums)| sums.weight > 0.0) {
+    /// Writes the errors of all targets, and their means, into those of a report.
+    pub(super) fn write(&self, errors: &mut NumberErrors) {
+        for (target, sums) in errors.targets.iter_mut().zip(&self.targets).filter(|(_, sums)| sums.weight > 0.0) {
             target.validation_mse = Some(sums.square / sums.weight);
             target.validation_mae = Some(sums.absolute / sums.weight);
             target.validation_r2 = (sums.spread > 0.0).then(|| 1.0 - sums.square / sums.spread);
         }
         let mean = |value: fn(&TargetErrors) -> Option<f64>| {
-            let values: Option<Vec<f64>> = report.targets.iter().map(value).collect();
+            let values: Option<Vec<f64>> = errors.targets.iter().map(value).collect();
             values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
         };
-        report.validation_mse = mean(|target| target.validation_mse);
-        report.validation_mae = mean(|target| target.validation_mae);
-        report.validation_r2 = mean(|target| target.validation_r2);
+        let (mse, mae) = (mean(|target| target.validation_mse), mean(|target| target.validation_mae));
+        let r2 = mean(|target| target.validation_r2);
+        (errors.validation_mse, errors.validation_mae, errors.validation_r2) = (mse, mae, r2);
     }
 }
 

@@ -5,8 +5,8 @@ use super::search::{Problem, Searched, lambda_grid};
 use super::stage::{Clock, Stage, TrainError};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
-use crate::model::{Spread, Statistics, TargetCoding};
-use crate::solver::{Gram, Method, NormalEquations, PackedGram, RidgePath, SolveError, solve_ridge};
+use crate::model::{RidgeReport, SolverReport, Spread, Statistics, TargetCoding};
+use crate::solver::{Gram, NormalEquations, PackedGram, RidgePath, SolveError, solve_ridge};
 use ndarray::{Array1, Array2};
 
 /// Weights in the units of the targets, and how they came about.
@@ -15,16 +15,15 @@ pub(super) struct Fit {
     pub(super) intercepts: Vec<f64>,
     pub(super) lambda: f64,
     pub(super) precision: Precision,
-    pub(super) method: Method,
-    pub(super) relative_residual: f64,
-    pub(super) condition: f64,
-    /// Of each target.
+    /// Whether the best λ is the smallest that was tried.
+    pub(super) best_is_smallest: bool,
+    pub(super) solver: SolverReport,
+    /// Of each target of a ridge fit.
     pub(super) training_mse: Vec<f64>,
-    /// Of the centred targets, summed.
-    pub(super) target_mean_square: f64,
+    /// Of the centred targets of a ridge fit, summed.
+    pub(super) target_mean_square: Option<f64>,
     pub(super) spread: Option<Spread>,
     pub(super) statistics: Option<Statistics>,
-    pub(super) searched: Option<Searched>,
 }
 
 /// Accumulates and solves: once at a given λ; where λ is searched for, in mixed precision first, and
@@ -46,10 +45,9 @@ pub(super) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: 
             clock.lap(Stage::Solve);
             continue;
         }
-        let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
-        let fit = system.solve(problem.coding, lambda, precision, spec.spread)?;
+        let fit = system.solve(problem.coding, given, searched, precision, spec.spread)?;
         clock.lap(Stage::Solve);
-        return Ok(Fit { searched, ..fit });
+        return Ok(fit);
     }
 }
 
@@ -75,10 +73,9 @@ pub(super) fn refit(
     } else {
         None
     };
-    let lambda = given.or(searched.as_ref().map(|searched| searched.best().lambda)).unwrap_or(1.0);
-    let fit = system.solve(problem.coding, lambda, precision, spec.spread)?;
+    let fit = system.solve(problem.coding, given, searched, precision, spec.spread)?;
     clock.lap(Stage::Solve);
-    Ok(Fit { searched, ..fit })
+    Ok(fit)
 }
 
 impl Problem<'_> {
@@ -122,10 +119,13 @@ impl System {
     fn solve(
         self,
         coding: &TargetCoding,
-        lambda: f64,
+        given: Option<f64>,
+        searched: Option<Searched>,
         precision: Precision,
         wants_spread: bool,
     ) -> Result<Fit, TrainError> {
+        let best = searched.as_ref().map(Searched::best);
+        let lambda = given.or(best.map(|best| best.lambda)).unwrap_or(1.0);
         let solution = solve_ridge(&self.equations, lambda)?;
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
         Ok(Fit {
@@ -133,14 +133,20 @@ impl System {
             intercepts: coding.decode_means(&self.target_mean),
             lambda,
             precision,
-            method: solution.method,
-            relative_residual: solution.relative_residual,
-            condition: solution.condition,
-            target_mean_square: coding.decode_squares(&self.equations.target_mean_square).iter().sum(),
+            best_is_smallest: searched.as_ref().is_some_and(Searched::is_at_the_small_end),
+            solver: SolverReport::Ridge(RidgeReport {
+                method: solution.method,
+                relative_residual: solution.relative_residual,
+                condition: solution.condition,
+                loo_mse: best.and_then(|best| best.loo_mse),
+                loo_rows: searched.as_ref().map_or(0, |searched| searched.loo_rows),
+                effective_dimension: best.map(|best| best.effective_dimension),
+                lambda_path: searched.map_or(Vec::new(), |searched| searched.points),
+            }),
+            target_mean_square: Some(coding.decode_squares(&self.equations.target_mean_square).iter().sum()),
             spread: if wants_spread { Some(spread(&self.equations, lambda, &training_mse)?) } else { None },
             training_mse,
             statistics: self.statistics,
-            searched: None,
         })
     }
 }

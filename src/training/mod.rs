@@ -4,6 +4,9 @@
 /// Reading a JSON object field by field, with every problem placed.
 mod fields;
 
+/// What is minimised.
+mod learner;
+
 /// What to train: raw JSON to a checked spec.
 mod spec;
 
@@ -25,8 +28,20 @@ mod rows;
 /// Passes over the rows: moments, Gram matrix, errors.
 mod passes;
 
+/// The class and weight of every row.
+mod classes;
+
+/// Features kept in memory or made anew.
+mod feature_source;
+
 /// Errors of predicted numbers.
 mod errors;
+
+/// Errors of predicted labels.
+mod label_scores;
+
+/// Errors on held-out rows.
+mod evaluation;
 
 /// The bandwidth that a rule gives.
 mod bandwidth;
@@ -37,6 +52,12 @@ mod search;
 /// From row blocks to weights.
 mod fit;
 
+/// Classifiers with a convex loss.
+mod classify;
+
+/// The slope that turns decision values into probabilities.
+mod calibration;
+
 /// The exact kernel solution next to the model.
 mod certify;
 
@@ -46,9 +67,11 @@ mod train;
 /// Rows added to a model that is there already.
 mod update;
 
+pub use classes::ClassWeight;
 pub use cost::estimate_memory;
 pub use fields::{Problem, pointer};
+pub use learner::Learner;
 pub use spec::{BandwidthRule, GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
-pub use train::train;
+pub use train::{Resources, train};
 pub use update::{alignment, update};

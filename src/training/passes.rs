@@ -1,19 +1,20 @@
 //! Passes over the rows: moments, Gram matrix, leave-one-out residuals, errors.
 
-use super::errors::Errors;
 use super::rows::{PartedRows, RowBlock};
 use super::stage::{Observer, Stage, TrainError};
 use crate::dataset::{ColumnMoments, Encoding, Part};
 use crate::features::{FeatureMap, Wave};
 use crate::model::{InputPipeline, Predictor, TargetCoding};
 use crate::solver::{BlockGram, Gram, RidgePath, in_order};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// What one training run works on.
 pub(super) struct Run<'a> {
     pub(super) rows: PartedRows<'a>,
     pub(super) threads: usize,
     pub(super) observer: &'a dyn Observer,
+    /// Of a fit of labels in which classes do not count by their rows.
+    pub(super) class_weights: Option<Vec<f64>>,
 }
 
 /// The blocks a pass goes over: all, or evenly spread ones that hold about enough rows.
@@ -67,7 +68,7 @@ impl Run<'_> {
             blocks.0.len(),
             || (RowBlock::default(), BlockGram::<T>::new(s, coding.width())),
             |index, (block, statistics)| -> Result<(), TrainError> {
-                self.rows.read(blocks.0[index], Part::Training, block)?;
+                self.read_to_fit(blocks.0[index], block)?;
                 let mut features = projector.transform(inputs.prepare(block.inputs()).view());
                 statistics.fill(&mut features, coding.code(block.targets()).view(), block.weights());
                 Ok(())
@@ -99,7 +100,7 @@ impl Run<'_> {
             blocks.0.len(),
             || (RowBlock::default(), Vec::new()),
             |index, (block, residuals)| -> Result<(), TrainError> {
-                self.rows.read(blocks.0[index], Part::Training, block)?;
+                self.read_to_fit(blocks.0[index], block)?;
                 let features = projector.transform(inputs.prepare(block.inputs()).view());
                 let targets = coding.code(block.targets()) - target_mean.view().insert_axis(Axis(0));
                 *residuals = leave_one_out.residuals(features.view(), targets.view(), block.weights());
@@ -114,14 +115,15 @@ impl Run<'_> {
         Ok((sums.squares / (sums.weight * coding.width() as f64), sums.count))
     }
 
-    /// Errors of the model on one part.
-    pub(super) fn evaluate(
+    /// Predicts the rows of one part and hands blocks of them to `add`, in order.
+    pub(super) fn evaluate<A: Send>(
         &self,
         predictor: &Predictor,
         part: Part,
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Errors, TrainError> {
-        let errors = in_order(
+        total: A,
+        add: impl Fn(&mut A, &RowBlock, ArrayView2<f64>) + Sync,
+    ) -> Result<A, TrainError> {
+        let total = in_order(
             self.threads,
             self.rows.block_count(),
             || (RowBlock::default(), Array2::zeros((0, 0))),
@@ -130,13 +132,13 @@ impl Run<'_> {
                 *predictions = predictor.predict(&block.inputs().collect::<Vec<_>>());
                 Ok(())
             },
-            Errors::new(predictor.model().head.output_count()),
-            |index, (block, predictions), errors| {
-                errors.add(block.targets(), predictions.view(), block.weights());
-                tick((index + 1) as f64 / self.rows.block_count() as f64)
+            total,
+            |index, (block, predictions), total| {
+                add(total, block, predictions.view());
+                self.tick(Stage::Evaluate, (index + 1) as f64 / self.rows.block_count() as f64)
             },
         )?;
-        Ok(errors)
+        Ok(total)
     }
 
     /// All scaled inputs and targets of a part within `blocks`.
@@ -157,6 +159,15 @@ impl Run<'_> {
         }
         let shape = (inputs.nrows(), targets.len() / inputs.nrows().max(1));
         Ok((inputs, Array2::from_shape_vec(shape, targets).map_err(|error| TrainError::Data(error.to_string()))?))
+    }
+
+    /// Reads training rows with the weights they have in a fit.
+    fn read_to_fit(&self, index: usize, block: &mut RowBlock) -> Result<(), TrainError> {
+        self.rows.read(index, Part::Training, block)?;
+        if let Some(class_weights) = &self.class_weights {
+            block.weigh_classes(class_weights);
+        }
+        Ok(())
     }
 
     /// Tells how far a stage has come, and stops if that is wanted.

@@ -38,9 +38,22 @@ impl RowBlock {
         ArrayView2::from_shape(shape, &self.targets).expect("every row has its targets")
     }
 
+    /// How much one row counts.
+    pub(super) fn weight(&self, row: usize) -> f64 {
+        self.weights.get(row).copied().unwrap_or(1.0)
+    }
+
     /// How much each row counts, unless all count the same.
     pub(super) fn weights(&self) -> Option<&[f64]> {
         (self.weights.len() == self.row_count()).then_some(&self.weights)
+    }
+
+    /// Multiplies the weights by those of the classes that the targets are.
+    pub(super) fn weigh_classes(&mut self, class_weights: &[f64]) {
+        self.weights.resize(self.row_count(), 1.0);
+        for (weight, class) in self.weights.iter_mut().zip(self.targets.iter().step_by(self.target_width.max(1))) {
+            *weight *= class_weights[*class as usize];
+        }
     }
 
     pub(super) fn row_count(&self) -> usize {
@@ -48,19 +61,23 @@ impl RowBlock {
     }
 }
 
-/// Which rows have all their targets, in one pass over the table.
-pub(super) fn labelled(rows: &dyn Rows, roles: &Roles) -> io::Result<Vec<bool>> {
+/// The group of each row for the split, in one pass over the table: its class, or 0 where the target is a
+/// number; none where a target is missing.
+pub(super) fn groups(rows: &dyn Rows, roles: &Roles, by_class: bool) -> io::Result<Vec<Option<u32>>> {
     let columns = rows.column_count();
-    let mut labelled = Vec::with_capacity(rows.row_count());
+    let mut groups = Vec::with_capacity(rows.row_count());
     let mut cells = Vec::new();
     for first in (0..rows.row_count()).step_by(BLOCK_ROWS) {
         let count = BLOCK_ROWS.min(rows.row_count() - first);
         cells.resize(count * columns, 0.0);
         rows.read(first, &mut cells)?;
-        let is_labelled = |row: &[f64]| roles.targets.iter().all(|&target| !row[target].is_nan());
-        labelled.extend(cells.chunks_exact(columns).map(is_labelled));
+        let group = |row: &[f64]| {
+            let labelled = roles.targets.iter().all(|&target| !row[target].is_nan());
+            labelled.then(|| if by_class { row[roles.targets[0]] as u32 } else { 0 })
+        };
+        groups.extend(cells.chunks_exact(columns).map(group));
     }
-    Ok(labelled)
+    Ok(groups)
 }
 
 impl<'a> PartedRows<'a> {
@@ -71,6 +88,13 @@ impl<'a> PartedRows<'a> {
     /// Rows of a part.
     pub(super) fn count(&self, part: Part) -> usize {
         self.parts.iter().filter(|candidate| **candidate == part).count()
+    }
+
+    /// Rows of a part within block number `index`.
+    pub(super) fn count_in(&self, index: usize, part: Part) -> usize {
+        let first = index * BLOCK_ROWS;
+        let parts = &self.parts[first..self.parts.len().min(first + BLOCK_ROWS)];
+        parts.iter().filter(|candidate| **candidate == part).count()
     }
 
     /// Blocks of the whole table; a block holds the rows of a part that lie within it.

@@ -1,8 +1,10 @@
 //! What to train: raw JSON to a checked spec. Only a checked spec can be trained on.
 
 use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, default_scaling};
+use super::classes::ClassWeight;
 use super::fields::{Fields, Problem};
-use crate::dataset::{Roles, ScalingRule, Schema};
+use super::learner::Learner;
+use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
 use crate::theory::wang;
@@ -47,6 +49,10 @@ pub struct GuaranteeSpec {
 /// A checked training spec.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainSpec {
+    /// What is minimised; by the task where it is not said.
+    pub learner: Option<Learner>,
+    /// How classes count against each other.
+    pub class_weight: ClassWeight,
     /// Which kernel.
     pub kernel: KernelShape,
     /// Its bandwidth, for kernels that have one.
@@ -71,8 +77,11 @@ pub struct TrainSpec {
     pub updatable: bool,
     /// The column that says how much a row counts.
     pub sample_weight: Option<String>,
-    /// Share of the labelled rows held out.
+    /// Share of the labelled rows held out to measure the error.
     pub validation_fraction: f64,
+    /// Share of the labelled rows held out to calibrate probabilities; by the learner where it is not
+    /// said.
+    pub calibration_fraction: Option<f64>,
     /// For the guarantees.
     pub guarantees: GuaranteeSpec,
 }
@@ -87,13 +96,9 @@ pub struct SpecLimits {
 /// The dense exact solve costs 8n² bytes and n³/3 operations: 200 MB and a second or two here.
 const LARGEST_EXACT_ROWS: u64 = 5_000;
 const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
+/// For learners whose decision values are no log odds.
+const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;
 const DEFAULT_DELTA: f64 = 0.05;
-
-/// The one learner there is so far.
-#[derive(Debug, Clone, Copy)]
-enum Learner {
-    Ridge,
-}
 
 impl TrainSpec {
     /// Checks a raw spec found at `pointer`, collecting every problem.
@@ -101,6 +106,7 @@ impl TrainSpec {
         let problems = RefCell::new(Vec::new());
         let known = [
             "learner",
+            "class_weight",
             "kernel",
             "features",
             "lambda",
@@ -110,6 +116,7 @@ impl TrainSpec {
             "updatable",
             "sample_weight",
             "validation_fraction",
+            "calibration_fraction",
             "guarantees",
         ];
         let spec = Fields::new(pointer, raw, &known, &problems);
@@ -117,10 +124,19 @@ impl TrainSpec {
         let features = spec.object("features", &["count", "map", "sampling", "seed"]);
         let guarantees = spec.object("guarantees", &["delta", "exact_rows"]);
 
-        let Learner::Ridge = spec.choice("learner", Learner::Ridge, &[("ridge", Learner::Ridge)]);
+        let share = |name, default| {
+            spec.number(name, default, |share| (0.0..1.0).contains(&share), "a number from 0 to below 1")
+        };
+        let learners = Learner::ALL.map(|(name, learner)| (name, Some(learner)));
         let kernel = check_kernel(&kernel_fields);
         let map = check_map(&features, kernel);
         let checked = Self {
+            learner: spec.choice("learner", None, &learners),
+            class_weight: spec.choice(
+                "class_weight",
+                ClassWeight::None,
+                &[("none", ClassWeight::None), ("balanced", ClassWeight::Balanced)],
+            ),
             kernel,
             bandwidth: check_bandwidth(&kernel_fields, kernel),
             feature_count: check_count(&features, map, limits.feature_count as u64),
@@ -156,12 +172,8 @@ impl TrainSpec {
             spread: spec.boolean("spread", false),
             updatable: spec.boolean("updatable", false),
             sample_weight: spec.text("sample_weight"),
-            validation_fraction: spec.number(
-                "validation_fraction",
-                DEFAULT_VALIDATION_FRACTION,
-                |share| (0.0..1.0).contains(&share),
-                "a number from 0 to below 1",
-            ),
+            validation_fraction: share("validation_fraction", DEFAULT_VALIDATION_FRACTION),
+            calibration_fraction: spec.has("calibration_fraction").then(|| share("calibration_fraction", 0.0)),
             guarantees: GuaranteeSpec {
                 delta: guarantees.number(
                     "delta",
@@ -177,6 +189,9 @@ impl TrainSpec {
                 ) as usize,
             },
         };
+        if checked.validation_fraction + checked.calibration_fraction.unwrap_or(0.0) >= 1.0 {
+            spec.problem("calibration_fraction", "validation and calibration leave no rows to train on".into());
+        }
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
             spec.problem("lambda", "no theorem certifies a lambda for unbounded features".into());
         }
@@ -190,6 +205,29 @@ impl TrainSpec {
         }
         let problems = problems.into_inner();
         if problems.is_empty() { Ok(checked) } else { Err(problems) }
+    }
+
+    /// The learner for a task.
+    pub fn learner_for(&self, task: Task) -> Learner {
+        self.learner.unwrap_or(Learner::for_task(task))
+    }
+
+    /// The spec with what it leaves to the task written out.
+    pub fn for_task(mut self, task: Task) -> Self {
+        let learner = self.learner_for(task);
+        self.calibration_fraction = Some(self.held_out(learner, task).calibration);
+        self.learner = Some(learner);
+        self
+    }
+
+    /// The shares of the labelled rows that are not fitted on.
+    pub(super) fn held_out(&self, learner: Learner, task: Task) -> HeldOut {
+        let needed = task == Task::Classification && !learner.gives_log_odds();
+        let calibration = if needed { DEFAULT_CALIBRATION_FRACTION } else { 0.0 };
+        HeldOut {
+            validation: self.validation_fraction,
+            calibration: self.calibration_fraction.unwrap_or(calibration.min((1.0 - self.validation_fraction) / 2.0)),
+        }
     }
 
     /// What each column of a data set serves as.
@@ -238,7 +276,7 @@ impl TrainSpec {
             _ => {}
         }
         let mut spec = json!({
-            "learner": "ridge",
+            "learner": self.learner.map(Learner::name),
             "kernel": kernel,
             "features": {
                 "count": self.feature_count,
@@ -259,6 +297,15 @@ impl TrainSpec {
             "validation_fraction": self.validation_fraction,
             "guarantees": {"delta": self.guarantees.delta, "exact_rows": self.guarantees.exact_rows},
         });
+        if let (None, Some(spec)) = (self.learner, spec.as_object_mut()) {
+            spec.shift_remove("learner");
+        }
+        if self.class_weight == ClassWeight::Balanced {
+            spec["class_weight"] = json!("balanced");
+        }
+        if let Some(share) = self.calibration_fraction {
+            spec["calibration_fraction"] = json!(share);
+        }
         if let Some(column) = &self.sample_weight {
             spec["sample_weight"] = json!(column);
         }

@@ -1,104 +1,154 @@
 //! One line per stage: split, scale, search, accumulate, solve, evaluate, certify.
 
 use super::bandwidth::{mean_distance, median_distance};
+use super::calibration::calibrate;
 use super::certify::{NOTHING_MEASURED, certify, evidence};
+use super::classes::{ClassWeight, Classes};
+use super::classify::Classification;
+use super::evaluation::{errors_before, evaluate};
 use super::fit::{Fit, fit};
 use super::passes::Run;
-use super::rows::{PartedRows, labelled};
-use super::search::{Problem, Searched};
+use super::rows::{PartedRows, groups};
+use super::search::Problem;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{BandwidthRule, TrainSpec};
-use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, Schema, split};
+use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, Schema, Task, split};
 use crate::features::Kernel;
-use crate::model::{FitReport, FittedModel, Head, InputPipeline, Predictor, TargetCoding, TargetErrors};
+use crate::model::{FitReport, FittedModel, Head, InputPipeline, Labels, Predictor, SolverReport, TargetCoding};
+use ndarray::{Array2, Axis};
 
-/// Trains on `rows`. The model depends on the rows, the spec and the seed alone, not on `threads`.
+/// What a training run may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Resources {
+    /// Threads to work on. The model does not depend on it.
+    pub threads: usize,
+    /// Bytes of features that may be kept between passes; they are made anew beyond.
+    pub cache_bytes: u64,
+}
+
+/// Trains on `rows`. The model depends on the rows, the spec and the seed alone.
 pub fn train(
     rows: &dyn Rows,
     schema: &Schema,
     dataset: &str,
     spec: &TrainSpec,
-    threads: usize,
+    resources: Resources,
     observer: &dyn Observer,
 ) -> Result<Trained, TrainError> {
     let mut clock = Clock::start();
     observer.progress(Stage::Scale, 0.0);
+    let learner = spec.learner_for(schema.task);
     let roles = spec.roles(schema);
-    let parts = split(&labelled(rows, &roles)?, spec.validation_fraction, spec.seed);
+    let parts = split(
+        &groups(rows, &roles, schema.task == Task::Classification)?,
+        spec.held_out(learner, schema.task),
+        spec.seed,
+    );
     let encoding = Encoding::of(schema, &roles);
-    let run = Run { rows: PartedRows::new(rows, roles, parts), threads, observer };
+    let rows = PartedRows::new(rows, roles, parts);
+    let mut run = Run { rows, threads: resources.threads, observer, class_weights: None };
     let (moments, targets) = run.moments(&encoding)?;
     let scaling = Scaling::fit(spec.scaling, &moments);
     let variances = scaling.scaled_variances(&moments);
-    let head = Head::Numbers { targets: schema.target_columns().map(|column| column.name.clone()).collect() };
-    check_learnable(&run, &encoding, &variances, &head, &targets)?;
+    check_learnable(&run, &encoding, &variances, schema, &targets)?;
     let inputs = InputPipeline { encoding, scaling };
-    let coding = TargetCoding::of_numbers(&targets);
+    let outputs = Outputs::of(schema, &targets, &mut run, spec.class_weight)?;
+    let (run, coding) = (&run, &outputs.coding);
     clock.lap(Stage::Scale);
 
-    let problem = Problem { run: &run, inputs: &inputs, coding: &coding };
+    let problem = Problem { run, inputs: &inputs, coding };
     let kernel = resolve_kernel(&problem, spec, &variances)?;
     clock.lap(Stage::Search);
 
     let map = spec.sample_map(kernel, spec.feature_count, inputs.input_dim());
-    let fit = fit(&problem, spec, &map, &mut clock)?;
+    let fit = match (learner.loss(), &outputs.classes, outputs.head.labels()) {
+        (Some(loss), Some(classes), Some(labels)) => {
+            let inputs = &inputs;
+            Classification { run, inputs, map: &map, labels, loss, classes, resources }.fit(spec, &mut clock)?
+        }
+        _ => fit(&problem, spec, &map, &mut clock)?,
+    };
 
     let report = FitReport {
         filled_cells: moments.iter().map(ColumnMoments::missing).sum(),
         largest_input: inputs.scaling.largest_scaled(&moments),
         bandwidth: kernel.bandwidth(),
-        warnings: warnings(&inputs.scaling, &moments, fit.searched.as_ref()),
-        ..report(&run, &inputs, &head, &fit)
+        warnings: warnings(&inputs.scaling, &moments, &fit),
+        ..report(run, &inputs, &outputs.head, &fit)?
     };
+    let rows_weighted = spec.sample_weight.is_some() || run.class_weights.is_some();
     let model = FittedModel {
-        head,
+        head: outputs.head,
         missing: spec.missing,
         precision: fit.precision,
+        evidence: evidence(spec, report.training_rows, &fit, rows_weighted),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
         statistics: fit.statistics,
-        spec: spec.to_json().to_string(),
+        spec: spec.clone().for_task(schema.task).to_json().to_string(),
         dataset: dataset.to_owned(),
         failure_probability: spec.guarantees.delta,
-        evidence: evidence(spec, &report, fit.target_mean_square),
         measured: NOTHING_MEASURED,
         report,
         inputs: inputs.clone(),
         map,
     };
 
-    let predictor = Predictor::new(model);
-    let validation = run.evaluate(&predictor, Part::Validation, |done| run.tick(Stage::Evaluate, done))?;
+    let predictor = calibrated(run, model, learner.gives_log_odds())?;
+    let predictor = evaluate(run, predictor)?;
     clock.lap(Stage::Evaluate);
 
-    let exact = certify(&run, &predictor, spec)?;
+    let exact = certify(run, &predictor, coding, spec)?;
     clock.lap(Stage::Certify);
 
     let mut model = predictor.into_model();
-    validation.write(&mut model.report);
-    if let Some(exact) = exact {
-        model.evidence.quadratic_form = Some(exact.quadratic_form);
+    if let (Some(exact), Some(evidence)) = (exact, &mut model.evidence) {
+        evidence.quadratic_form = Some(exact.quadratic_form);
         model.measured = exact.measured;
     }
     Ok(Trained { model, stage_seconds: clock.laps })
 }
 
+/// What is predicted and how it is coded for the fit.
+struct Outputs {
+    head: Head,
+    coding: TargetCoding,
+    /// Of the training rows of a classification, with class weights.
+    classes: Option<Classes>,
+}
+
+impl Outputs {
+    fn of(schema: &Schema, targets: &[ColumnMoments], run: &mut Run, rule: ClassWeight) -> Result<Self, TrainError> {
+        if schema.task == Task::Regression {
+            let targets_named = schema.target_columns().map(|column| column.name.clone()).collect();
+            let head = Head::Numbers { targets: targets_named };
+            return Ok(Self { head, coding: TargetCoding::of_numbers(targets), classes: None });
+        }
+        let labels = schema.labels();
+        let mut classes = Classes::of(run, Part::Training, labels.len())?;
+        let class_weights = classes.class_weights(rule);
+        classes.weigh(&class_weights);
+        let head = Head::Labels(Labels {
+            target: schema.target_columns().map(|column| column.name.clone()).collect(),
+            slope: None,
+            log_weights: class_weights.iter().map(|weight| weight.ln()).collect(),
+            labels,
+        });
+        let coding = TargetCoding::Classes { count: classes.class_count };
+        run.class_weights = (rule != ClassWeight::None).then_some(class_weights);
+        Ok(Self { head, coding, classes: Some(classes) })
+    }
+}
+
 /// What a fit tells about itself before its errors on held-out rows are known.
-pub(super) fn report(run: &Run, inputs: &InputPipeline, head: &Head, fit: &Fit) -> FitReport {
-    let errors = |(name, &training_mse): (&String, &f64)| TargetErrors {
-        name: name.clone(),
-        training_mse,
-        validation_mse: None,
-        validation_r2: None,
-        validation_mae: None,
-    };
-    let best = fit.searched.as_ref().map(Searched::best);
-    FitReport {
+pub(super) fn report(run: &Run, inputs: &InputPipeline, head: &Head, fit: &Fit) -> Result<FitReport, TrainError> {
+    Ok(FitReport {
         training_rows: run.rows.count(Part::Training),
         base_version: None,
         added_rows: None,
         validation_rows: run.rows.count(Part::Validation),
+        calibration_rows: run.rows.count(Part::Calibration),
         unlabelled_rows: run.rows.count(Part::Unlabelled),
         input_dim: inputs.input_dim(),
         constant_inputs: inputs.scaling.constant_count(),
@@ -108,20 +158,31 @@ pub(super) fn report(run: &Run, inputs: &InputPipeline, head: &Head, fit: &Fit) 
         lambda: fit.lambda,
         bandwidth: None,
         precision: fit.precision,
-        method: fit.method,
-        relative_residual: fit.relative_residual,
-        condition: fit.condition,
-        training_mse: fit.training_mse.iter().sum::<f64>() / fit.training_mse.len() as f64,
-        validation_mse: None,
-        validation_r2: None,
-        validation_mae: None,
-        targets: head.targets().iter().zip(&fit.training_mse).map(errors).collect(),
-        loo_mse: best.and_then(|best| best.loo_mse),
-        loo_rows: fit.searched.as_ref().map_or(0, |searched| searched.loo_rows),
-        effective_dimension: best.map(|best| best.effective_dimension),
-        lambda_path: fit.searched.as_ref().map_or(Vec::new(), |searched| searched.points.clone()),
+        solver: fit.solver.clone(),
+        errors: errors_before(run, head, fit)?,
         warnings: Vec::new(),
+    })
+}
+
+/// A classifier with the slope of its probabilities: 1 for log odds, fitted on the calibration rows for
+/// other decision values.
+fn calibrated(run: &Run, mut model: FittedModel, gives_log_odds: bool) -> Result<Predictor, TrainError> {
+    let Head::Labels(labels) = &mut model.head else { return Ok(Predictor::new(model)) };
+    if gives_log_odds {
+        labels.slope = Some(1.0);
+        return Ok(Predictor::new(model));
     }
+    let labels = labels.clone();
+    let predictor = Predictor::new(model);
+    let nothing = Array2::zeros((0, labels.output_count()));
+    let values = run.evaluate(&predictor, Part::Calibration, nothing, |values, _, predictions| {
+        values.append(Axis(0), predictions).expect("as many columns");
+    })?;
+    let classes = Classes::of(run, Part::Calibration, labels.labels.len())?;
+    let slope = calibrate(&labels, values.view(), &classes.classes, &classes.weights);
+    let mut model = predictor.into_model();
+    model.head = Head::Labels(Labels { slope, ..labels });
+    Ok(Predictor::new(model))
 }
 
 fn resolve_kernel(problem: &Problem, spec: &TrainSpec, variances: &[f64]) -> Result<Kernel, TrainError> {
@@ -144,7 +205,7 @@ fn check_learnable(
     run: &Run,
     encoding: &Encoding,
     variances: &[f64],
-    head: &Head,
+    schema: &Schema,
     targets: &[ColumnMoments],
 ) -> Result<(), TrainError> {
     let refuse = |detail: &str| Err(TrainError::Data(detail.to_owned()));
@@ -152,7 +213,8 @@ fn check_learnable(
         let name = encoding.column_of(input).map_or("?", |column| column.name.as_str());
         return refuse(&format!("the values of column '{name}' are so large that their squares overflow; rescale it"));
     }
-    if let Some((name, _)) = head.targets().iter().zip(targets).find(|(_, moments)| !moments.variance().is_finite()) {
+    let named = || schema.target_columns().map(|column| &column.name).zip(targets);
+    if let Some((name, _)) = named().find(|(_, moments)| !moments.variance().is_finite()) {
         return refuse(&format!("the values of target '{name}' are so large that their squares overflow; rescale it"));
     }
     if run.rows.count(Part::Training) < 2 {
@@ -161,13 +223,13 @@ fn check_learnable(
     if variances.iter().all(|variance| *variance == 0.0) {
         return refuse("no input varies over the training rows, so no input can tell anything about the target");
     }
-    if let Some((name, _)) = head.targets().iter().zip(targets).find(|(_, moments)| moments.is_constant()) {
+    if let Some((name, _)) = named().find(|(_, moments)| moments.is_constant()) {
         return refuse(&format!("the target '{name}' is the same in every training row"));
     }
     Ok(())
 }
 
-fn warnings(scaling: &Scaling, moments: &[ColumnMoments], searched: Option<&Searched>) -> Vec<String> {
+fn warnings(scaling: &Scaling, moments: &[ColumnMoments], fit: &Fit) -> Vec<String> {
     const LARGE: f64 = 10.0;
     let mut warnings = Vec::new();
     let largest = scaling.largest_scaled(moments);
@@ -180,7 +242,15 @@ fn warnings(scaling: &Scaling, moments: &[ColumnMoments], searched: Option<&Sear
         let count = scaling.constant_count();
         warnings.push(format!("{count} inputs never vary over the training rows and have no effect"));
     }
-    if searched.is_some_and(Searched::is_at_the_small_end) {
+    if let SolverReport::Classifier(classifier) = &fit.solver {
+        if !classifier.evidence.converged {
+            warnings.push("the solver stopped before it reached its tolerance: see certificate and passes".to_owned());
+        }
+        if !classifier.lambda_path.is_empty() {
+            warnings.push("lambda was chosen on the validation rows: their errors are a little too good".to_owned());
+        }
+    }
+    if fit.best_is_smallest {
         warnings.push("the best lambda is the smallest that was tried: the data would bear a richer model".to_owned());
     }
     warnings

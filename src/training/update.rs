@@ -3,13 +3,14 @@
 
 use super::TrainSpec;
 use super::certify::{NOTHING_MEASURED, evidence};
+use super::evaluation::evaluate;
 use super::fit::refit;
 use super::passes::Run;
-use super::rows::{PartedRows, labelled};
+use super::rows::{PartedRows, groups};
 use super::search::Problem;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::train::report;
-use crate::dataset::{Alignment, ColumnMoments, Part, Rows, Schema, split};
+use crate::dataset::{Alignment, ColumnMoments, Part, Rows, Schema, Task, split};
 use crate::model::{FitReport, FittedModel, MissingRule, Predictor};
 
 /// How the columns of a data set become those of a model; refused with all that stands in the way.
@@ -46,8 +47,11 @@ pub fn update(
     let statistics = statistics.ok_or_else(|| TrainError::Data("the model keeps no statistics to add to".into()))?;
     let alignment = alignment(&model, spec, schema).map_err(|problems| TrainError::Data(problems.join("; ")))?;
     let aligned = alignment.read_as(rows);
-    let parts = split(&labelled(&aligned, alignment.roles())?, spec.validation_fraction, spec.seed);
-    let run = Run { rows: PartedRows::new(&aligned, alignment.roles().clone(), parts), threads, observer };
+    let learner = spec.learner_for(Task::Regression);
+    let parts =
+        split(&groups(&aligned, alignment.roles(), false)?, spec.held_out(learner, Task::Regression), spec.seed);
+    let rows = PartedRows::new(&aligned, alignment.roles().clone(), parts);
+    let run = Run { rows, threads, observer, class_weights: None };
     let (moments, _) = run.moments(&model.inputs.encoding)?;
     clock.lap(Stage::Scale);
 
@@ -62,23 +66,20 @@ pub fn update(
         filled_cells: moments.iter().map(ColumnMoments::missing).sum(),
         largest_input: model.inputs.scaling.largest_scaled(&moments),
         bandwidth: model.report.bandwidth,
-        ..report(&run, &model.inputs, &model.head, &fit)
+        ..report(&run, &model.inputs, &model.head, &fit)?
     };
     let updated = FittedModel {
+        evidence: evidence(spec, report.training_rows, &fit, spec.sample_weight.is_some()),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
         statistics: fit.statistics,
         dataset: dataset.to_owned(),
-        evidence: evidence(spec, &report, fit.target_mean_square),
         measured: NOTHING_MEASURED,
         report,
         ..model.clone()
     };
-    let predictor = Predictor::new(updated);
-    let validation = run.evaluate(&predictor, Part::Validation, |done| run.tick(Stage::Evaluate, done))?;
+    let updated = evaluate(&run, Predictor::new(updated))?.into_model();
     clock.lap(Stage::Evaluate);
-    let mut updated = predictor.into_model();
-    validation.write(&mut updated.report);
     Ok(Trained { model: updated, stage_seconds: clock.laps })
 }

@@ -106,9 +106,6 @@ async fn specs_that_cannot_be_trained() {
     let errors = job_errors(&service, &json!({"modle": "m", "type": "dream", "spec": {"lambda": -1}})).await;
     assert_eq!(errors.len(), 5, "{errors:?}"); // all problems at once
     service.post("/api/v1/jobs", &json!({"model": "m", "dataset": "none"})).await.refused(404, "dataset_not_found");
-    service.upload("name=labels", "a,kind\n1,cat\n2,dog\n").await.ok(201);
-    let errors = job_errors(&service, &json!({"model": "m", "dataset": "labels"})).await;
-    assert!(errors[0].1.contains("holds labels"), "{errors:?}");
     assert_eq!(service.get("/api/v1/jobs").await.ok(200)["jobs"], json!([]));
 }
 

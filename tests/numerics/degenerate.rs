@@ -14,7 +14,7 @@ fn table<const N: usize>(rows: i32, row: impl Fn(f64) -> [f64; N]) -> Memory {
 fn solved(table: &Memory, spec: &Value) -> FittedModel {
     let model = fit(table, spec, 2).unwrap().model;
     assert!(model.weights.iter().all(|weight| weight.is_finite()), "{:?}", model.report);
-    assert!(model.report.training_mse.is_finite());
+    assert!(model.report.numbers().unwrap().training_mse.is_finite());
     let rows: Vec<&[f64]> = table.cells.chunks(table.columns).map(|row| &row[..table.columns - 1]).collect();
     assert!(Predictor::new(model.clone()).predict(&rows).iter().all(|value| value.is_finite()));
     model
@@ -31,9 +31,14 @@ fn refusal(table: &Memory, spec: &Value) -> String {
 #[test]
 fn duplicated_and_collinear_rows_and_columns() {
     let duplicated = table(400, |x| [(x * 10.0).floor(), (x * 10.0).floor().powi(2)]);
-    assert!(solved(&duplicated, &json!({"features": {"count": 64}})).report.validation_r2.unwrap() > 0.99);
+    assert!(
+        solved(&duplicated, &json!({"features": {"count": 64}})).report.numbers().unwrap().validation_r2.unwrap()
+            > 0.99
+    );
     let collinear = table(400, |x| [x, 2.0 * x, -3.0 * x + 1.0, x * x]);
-    assert!(solved(&collinear, &json!({"features": {"count": 64}})).report.validation_r2.unwrap() > 0.99);
+    assert!(
+        solved(&collinear, &json!({"features": {"count": 64}})).report.numbers().unwrap().validation_r2.unwrap() > 0.99
+    );
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn fewer_rows_than_features_and_two_rows() {
     assert!(refusal(&two, &json!({})).contains("fewer than two rows"));
     for lambda in [json!("search"), json!("inverse_sqrt_n")] {
         let spec = json!({"lambda": lambda, "validation_fraction": 0, "features": {"count": 8}});
-        assert_eq!(solved(&two, &spec).report.validation_mse, None);
+        assert_eq!(solved(&two, &spec).report.numbers().unwrap().validation_mse, None);
     }
 }
 
@@ -65,7 +70,10 @@ fn huge_and_tiny_scales() {
     let scaled = table(300, |x| [1e12 * x, 1e-12 * x * x]);
     let spec = json!({"features": {"count": 64}, "lambda": 1e-5});
     let (plain, scaled) = (solved(&plain, &spec), solved(&scaled, &spec));
-    let (r2, scaled_r2) = (plain.report.validation_r2.unwrap(), scaled.report.validation_r2.unwrap());
+    let (r2, scaled_r2) = (
+        plain.report.numbers().unwrap().validation_r2.unwrap(),
+        scaled.report.numbers().unwrap().validation_r2.unwrap(),
+    );
     assert!((r2 - scaled_r2).abs() < 1e-6, "{r2} {scaled_r2}");
     assert!(refusal(&table(20, |x| [1e200 * x, x]), &json!({})).contains("column 'c0'"));
     assert!(refusal(&table(20, |x| [x, 1e200 * x]), &json!({})).contains("target"));

@@ -3,6 +3,7 @@
 
 mod classification;
 mod classifier_properties;
+mod classifiers;
 mod degenerate;
 mod exact;
 mod golden;

@@ -1,7 +1,7 @@
 //! Tables in memory, and training on them.
 
 use bochner::dataset::{Column, ColumnKind, Rows, Schema, Task};
-use bochner::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, Trained, train};
+use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, train};
 use serde_json::Value;
 
 /// A table in memory; the last column is the target.
@@ -67,10 +67,14 @@ pub(crate) fn schema(table: &Memory) -> Schema {
     }
 }
 
+pub(crate) fn resources(threads: usize) -> Resources {
+    Resources { threads, cache_bytes: 1 << 24 }
+}
+
 pub(crate) fn spec(raw: &Value) -> TrainSpec {
     TrainSpec::check("", Some(raw), SpecLimits { feature_count: 4096 }).unwrap()
 }
 
 pub(crate) fn fit(table: &Memory, raw: &Value, threads: usize) -> Result<Trained, TrainError> {
-    train(table, &schema(table), "ds-test", &spec(raw), threads, &Silent)
+    train(table, &schema(table), "ds-test", &spec(raw), resources(threads), &Silent)
 }

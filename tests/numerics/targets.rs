@@ -1,6 +1,6 @@
 //! Several targets, sample weights, and rows added later.
 
-use crate::tables::{Memory, Silent, fit, schema, spec, waves};
+use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
 use bochner::dataset::{Rows, Schema};
 use bochner::model::{FittedModel, Predictor, decode, encode};
 use bochner::training::{train, update};
@@ -19,7 +19,7 @@ fn two_targets(rows: usize) -> Memory {
 
 fn fit_targets(table: &Memory, targets: &[usize], raw: &Value) -> FittedModel {
     let schema = Schema { targets: targets.to_vec(), ..schema(table) };
-    train(table, &schema, "ds-test", &spec(raw), 2, &Silent).unwrap().model
+    train(table, &schema, "ds-test", &spec(raw), resources(2), &Silent).unwrap().model
 }
 
 /// The columns of `table`, in this order.
@@ -40,16 +40,19 @@ fn several_targets_are_fitted_as_each_alone() {
     let raw = json!({"lambda": 1e-7, "features": {"count": 64}, "spread": true});
     let both = fit_targets(&table, &[2, 3], &raw);
     assert_eq!(both.weights.dim(), (64, 2));
-    assert_eq!(both.report.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(), ["c2", "c3"]);
+    assert_eq!(
+        both.report.numbers().unwrap().targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(),
+        ["c2", "c3"]
+    );
     for (output, column) in [(0, 2), (1, 3)] {
         let alone = fit(&columns(&table, &[0, 1, column]), &raw, 2).unwrap().model;
         let scale = alone.weights.iter().fold(0.0_f64, |most, weight| most.max(weight.abs()));
         let together = both.weights.column(output).insert_axis(ndarray::Axis(1)).to_owned();
         assert!(largest_difference(&together, &alone.weights) < 1e-9 * scale);
         assert!((both.intercepts[output] - alone.intercepts[0]).abs() < 1e-9 * alone.intercepts[0].abs().max(1.0));
-        let (found, expected) = (&both.report.targets[output], &alone.report);
-        assert!((found.training_mse / expected.training_mse - 1.0).abs() < 1e-6);
-        assert!((found.validation_r2.unwrap() - expected.validation_r2.unwrap()).abs() < 1e-6);
+        let (found, expected) = (&both.report.numbers().unwrap().targets[output], &alone.report);
+        assert!((found.training_mse / expected.numbers().unwrap().training_mse - 1.0).abs() < 1e-6);
+        assert!((found.validation_r2.unwrap() - expected.numbers().unwrap().validation_r2.unwrap()).abs() < 1e-6);
         let row: &[f64] = &[0.2, -0.7];
         let spread = Predictor::new(both.clone()).spreads(&[row]).unwrap()[0][output];
         let expected = Predictor::new(alone).spreads(&[row]).unwrap()[0][0];
@@ -63,7 +66,11 @@ fn one_lambda_serves_targets_of_any_size() {
     let table = two_targets(2_000);
     let raw = json!({"features": {"count": 64}, "guarantees": {"exact_rows": 0}});
     let found = fit_targets(&table, &[2, 3], &raw);
-    assert!(found.report.targets.iter().all(|target| target.validation_r2.unwrap() > 0.95), "{:?}", found.report);
+    assert!(
+        found.report.numbers().unwrap().targets.iter().all(|target| target.validation_r2.unwrap() > 0.95),
+        "{:?}",
+        found.report
+    );
     let mut other_units = two_targets(2_000);
     other_units.cells.chunks_mut(4).for_each(|row| row[2] *= 1e6);
     assert_eq!(fit_targets(&other_units, &[2, 3], &raw).report.lambda, found.report.lambda);
@@ -93,8 +100,11 @@ fn a_weight_of_two_is_the_row_twice() {
     assert_eq!(found.inputs.input_dim(), 2);
     assert!(largest_difference(&found.weights, &repeated.weights) < 1e-6 * norm(&repeated.weights));
     assert!((found.intercepts[0] - repeated.intercepts[0]).abs() < 1e-12);
-    assert!((found.report.training_mse / repeated.report.training_mse - 1.0).abs() < 1e-6);
-    assert!(found.evidence.rows_weighted);
+    assert!(
+        (found.report.numbers().unwrap().training_mse / repeated.report.numbers().unwrap().training_mse - 1.0).abs()
+            < 1e-6
+    );
+    assert!(found.evidence.unwrap().rows_weighted);
 }
 
 fn norm(matrix: &ndarray::Array2<f64>) -> f64 {
@@ -121,7 +131,7 @@ fn the_lambda_search_minds_the_weights() {
     let some = |i: usize| if i.is_multiple_of(3) { 0.0 } else { 1.0 };
     let (clean, junk) = (weighted(&some, 0.0), weighted(&some, 100.0));
     assert_eq!(clean.lambda, junk.lambda);
-    let ratio = junk.loo_mse.unwrap() / clean.loo_mse.unwrap();
+    let ratio = junk.ridge().unwrap().loo_mse.unwrap() / clean.ridge().unwrap().loo_mse.unwrap();
     assert!((ratio - 1.0).abs() < 1e-6, "{ratio}");
     let scaled = weighted(&|i| 1e6 * some(i), 0.0);
     assert_eq!(scaled.lambda, clean.lambda);
@@ -164,7 +174,10 @@ fn an_updated_model_is_the_model_of_all_rows() {
         assert!((updated.intercepts[0] / all.intercepts[0] - 1.0).abs() < 1e-10);
         assert_eq!((updated.report.training_rows, updated.report.added_rows), (3_000, Some(1_100)));
         assert_eq!(updated.report.lambda, all.report.lambda);
-        assert!((updated.report.training_mse / all.report.training_mse - 1.0).abs() < 1e-4);
+        assert!(
+            (updated.report.numbers().unwrap().training_mse / all.report.numbers().unwrap().training_mse - 1.0).abs()
+                < 1e-4
+        );
         let (found, expected) = (updated.spread.unwrap(), all.spread.unwrap());
         assert!((found.noise_variances[0] / expected.noise_variances[0] - 1.0).abs() < 1e-4);
     }
@@ -178,7 +191,9 @@ fn an_update_finds_its_columns_by_name() {
     let table = Memory { cells: weighted, columns: 5 };
     let raw = json!({"features": {"count": 64}, "updatable": true, "sample_weight": "c4", "lambda": "search"});
     let with_targets = |table: &Memory| Schema { targets: vec![2, 3], ..schema(table) };
-    let first = train(&rows_of(&table, 0..1_200), &with_targets(&table), "ds", &spec(&raw), 2, &Silent).unwrap().model;
+    let first = train(&rows_of(&table, 0..1_200), &with_targets(&table), "ds", &spec(&raw), resources(2), &Silent)
+        .unwrap()
+        .model;
     let rest = rows_of(&table, 1_200..2_400);
     let straight = add(first.clone(), &rest, &with_targets(&rest), &raw);
     let order = [3, 4, 1, 0, 2];
@@ -188,7 +203,11 @@ fn an_update_finds_its_columns_by_name() {
     turned_schema.targets = vec![0];
     let found = add(first, &turned, &turned_schema, &raw);
     assert_eq!(found.weights, straight.weights);
-    assert!(found.report.targets.iter().all(|target| target.validation_r2.unwrap() > 0.95), "{:?}", found.report);
-    assert_eq!(found.report.loo_mse, None);
-    assert!(turned.row_count() == 1_200 && found.report.lambda_path.len() > 5);
+    assert!(
+        found.report.numbers().unwrap().targets.iter().all(|target| target.validation_r2.unwrap() > 0.95),
+        "{:?}",
+        found.report
+    );
+    assert_eq!(found.report.ridge().unwrap().loo_mse, None);
+    assert!(turned.row_count() == 1_200 && found.report.ridge().unwrap().lambda_path.len() > 5);
 }

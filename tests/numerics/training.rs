@@ -1,6 +1,6 @@
 //! The whole recipe on tables in memory.
 
-use crate::tables::{Memory, fit, schema, spec, waves};
+use crate::tables::{Memory, fit, resources, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
 use bochner::training::{Observer, Stage, TrainError, train};
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[test]
 fn a_smooth_function_is_learned() {
     let model = fit(&waves(3_000), &json!({"lambda": 1e-11, "features": {"count": 200}}), 2).unwrap().model;
-    assert!(model.report.validation_r2.unwrap() > 0.999, "{:?}", model.report);
+    assert!(model.report.numbers().unwrap().validation_r2.unwrap() > 0.999, "{:?}", model.report);
     assert_eq!((model.report.training_rows, model.report.validation_rows), (2_400, 600));
-    let ratio = model.report.training_mse / model.report.validation_mse.unwrap();
+    let ratio = model.report.numbers().unwrap().training_mse / model.report.numbers().unwrap().validation_mse.unwrap();
     assert!((0.5..1.5).contains(&ratio), "{ratio}"); // a smooth function without noise: alike
     let (a, b) = (0.3, -0.4);
     let prediction = Predictor::new(model).predict(&[&[a, b]])[[0, 0]];
@@ -65,7 +65,7 @@ fn the_precision_follows_the_ridge() {
     let double = fit(1e-10);
     assert_eq!(double.precision, Precision::Double);
     assert!(double.weights.iter().all(|weight| weight.is_finite()));
-    assert!(double.report.relative_residual < 1e-8);
+    assert!(double.report.ridge().unwrap().relative_residual < 1e-8);
 }
 
 /// Far from the threshold the mixed-precision model predicts as an f64 twin with the same features.
@@ -101,12 +101,12 @@ fn the_exact_solution_comes_with_small_tables_and_its_error_is_below_the_bound()
     let raw = json!({"lambda": "certified", "features": {"count": 100}});
     let model = fit(&waves(1_000), &raw, 2).unwrap().model;
     let error = model.measured.exact_krr_error.unwrap();
-    let bound = bochner::theory::wang::theorem1(&model.evidence, 0.05).value.unwrap();
+    let bound = bochner::theory::wang::theorem1(model.evidence.as_ref().unwrap(), 0.05).value.unwrap();
     assert!(error > 0.0 && error < bound, "{error} < {bound}");
     assert!(model.measured.exact_krr_relative_residual.unwrap() < 1e-10);
 
     let skipped = fit(&waves(1_000), &json!({"guarantees": {"exact_rows": 100}}), 1).unwrap().model;
-    assert_eq!((skipped.measured.exact_krr_error, skipped.evidence.quadratic_form), (None, None));
+    assert_eq!((skipped.measured.exact_krr_error, skipped.evidence.unwrap().quadratic_form), (None, None));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn training_stops_between_blocks() {
     }
     let table = waves(10_000);
     let observer = StopAfter(AtomicUsize::new(0));
-    let outcome = train(&table, &schema(&table), "ds-test", &spec(&json!({})), 2, &observer);
+    let outcome = train(&table, &schema(&table), "ds-test", &spec(&json!({})), resources(2), &observer);
     assert!(matches!(outcome, Err(TrainError::Stopped)));
     assert!(observer.0.load(Ordering::Relaxed) <= 3);
 }
@@ -146,7 +146,7 @@ fn the_predictive_spread_is_that_of_a_dense_twin() {
     let factor = bochner::linalg::Cholesky::factor(system).unwrap();
     let leverage: Vec<f64> =
         psi.rows().into_iter().map(|row| row.dot(&factor.solve(&row.to_owned()).unwrap()) / n).collect();
-    let noise = model.report.training_mse * n / (n - leverage.iter().sum::<f64>());
+    let noise = model.report.numbers().unwrap().training_mse * n / (n - leverage.iter().sum::<f64>());
     let spreads = Predictor::new(model).spreads(&rows).unwrap();
     for (found, leverage) in spreads.iter().zip(leverage) {
         let (found, expected) = (found[0], (noise * (1.0 + leverage)).sqrt());
@@ -171,12 +171,17 @@ fn the_lambda_search_takes_the_smallest_leave_one_out_error() {
         .unwrap()
         .model
         .report;
-    let best = report.lambda_path.iter().min_by(|a, b| a.loo_mse.partial_cmp(&b.loo_mse).unwrap()).unwrap();
-    assert_eq!((report.lambda, report.loo_mse), (best.lambda, best.loo_mse));
-    let ratio = report.loo_mse.unwrap() / report.validation_mse.unwrap();
+    let best =
+        report.ridge().unwrap().lambda_path.iter().min_by(|a, b| a.loo_mse.partial_cmp(&b.loo_mse).unwrap()).unwrap();
+    assert_eq!((report.lambda, report.ridge().unwrap().loo_mse), (best.lambda, best.loo_mse));
+    let ratio = report.ridge().unwrap().loo_mse.unwrap() / report.numbers().unwrap().validation_mse.unwrap();
     assert!((0.85..1.15).contains(&ratio), "{ratio}");
     let noise = 0.25 / 12.0;
-    assert!(report.loo_mse.unwrap() > 0.9 * noise && report.loo_mse.unwrap() < 1.2 * noise, "{report:?}");
+    assert!(
+        report.ridge().unwrap().loo_mse.unwrap() > 0.9 * noise
+            && report.ridge().unwrap().loo_mse.unwrap() < 1.2 * noise,
+        "{report:?}"
+    );
 }
 
 /// The bandwidth search leaves the rule where the rule is wrong, stays in its range, and pays.
@@ -189,5 +194,8 @@ fn the_bandwidth_search_beats_a_rule_that_is_too_wide() {
     let (rule, searched) = (report("mean_distance"), report("search"));
     let factor = searched.bandwidth.unwrap() / rule.bandwidth.unwrap();
     assert!((0.05..0.5).contains(&factor), "{factor}");
-    assert!(searched.validation_mse.unwrap() < 0.5 * rule.validation_mse.unwrap(), "{rule:?} {searched:?}");
+    assert!(
+        searched.numbers().unwrap().validation_mse.unwrap() < 0.5 * rule.numbers().unwrap().validation_mse.unwrap(),
+        "{rule:?} {searched:?}"
+    );
 }
