@@ -49,8 +49,20 @@ mod map;
 /// A map made ready to run in one precision.
 mod projector;
 
+/// Dense frequencies made ready to multiply with.
+mod panels;
+
+/// Structured frequencies made ready to multiply with.
+mod hadamard;
+
 /// Cosine and sine of whole slices.
 mod cosine;
+
+/// Vector arithmetic in one precision.
+mod lanes;
+
+/// Numbers that start at a cache line.
+mod aligned;
 
 /// In which precision features are made.
 mod precision;

@@ -1,10 +1,17 @@
 //! A feature map made ready to run in one precision.
 
+use super::aligned::Aligned;
+use super::hadamard::Hadamard;
+use super::lanes::Lanes;
+use super::panels::Panels;
 use super::spline::Spline;
-use super::{FeatureMap, Frequencies, Kernel, MapKind, Structured, Wave};
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, Axis, s};
+use super::{FeatureMap, Frequencies, Kernel, MapKind, Wave};
+use ndarray::{Array2, ArrayView2, Axis};
 use std::f64::consts::TAU;
+
+/// Rows whose angles are held at once: they stay in the second cache until the cosine takes them.
+/// A multiple of the six that dense frequencies take together.
+const CHUNK_ROWS: usize = 48;
 
 /// ψ in one precision.
 pub struct Projector<T> {
@@ -20,28 +27,27 @@ pub struct Projector<T> {
 
 /// How inputs become angles vᵀx.
 enum Directions<T> {
-    /// Vᵀ, d×m, in the precision of the features.
-    Dense(Array2<T>),
-    /// Vᵀ in f64: angles are formed and reduced before they are rounded.
-    Wide(Array2<f64>),
+    /// V in the precision of the features.
+    Dense(Panels<T>),
+    /// V in f64: angles are formed and reduced before they are rounded.
+    Wide(Panels<f64>),
     /// Hadamard products.
-    Structured(Structured),
+    Structured(Hadamard<T>),
     /// No angle: the knots ω and the spline around them.
     Knots(Vec<f64>, Spline),
 }
 
 impl<T: Wave> Projector<T> {
     pub(super) fn new(map: &FeatureMap) -> Self {
-        let transposed = |frequencies: &Array2<f64>| frequencies.t().as_standard_layout().into_owned(); // d×m
         let directions = match (&map.frequencies, map.kernel) {
             (Frequencies::Dense(knots), Kernel::Spline { order }) => {
                 Directions::Knots(knots.iter().copied().collect(), Spline::new(order / 2))
             }
             (Frequencies::Dense(frequencies), kernel) if kernel.is_heavy_tailed() => {
-                Directions::Wide(transposed(frequencies))
+                Directions::Wide(Panels::new(frequencies.view()))
             }
-            (Frequencies::Dense(frequencies), _) => Directions::Dense(transposed(frequencies).mapv(T::from_f64)),
-            (Frequencies::Structured(structured), _) => Directions::Structured(structured.clone()),
+            (Frequencies::Dense(frequencies), _) => Directions::Dense(Panels::new(frequencies.view())),
+            (Frequencies::Structured(structured), _) => Directions::Structured(Hadamard::new(structured)),
         };
         let draws = map.draw_count() as f64;
         let amplitude = match map.kind {
@@ -65,86 +71,97 @@ impl<T: Wave> Projector<T> {
 
     /// Ψ of a block of inputs (rows×d), as rows×s.
     pub fn transform(&self, inputs: ArrayView2<f64>) -> Array2<T> {
-        let mut angles = self.angles(inputs); // rows×m
-        match self.kind {
-            MapKind::Pair => self.pairs(&angles),
-            MapKind::Phase => {
-                let mut features = Array2::zeros(angles.dim());
-                for (angles, mut features) in angles.rows().into_iter().zip(features.rows_mut()) {
-                    T::cosines(
-                        self.amplitude,
-                        contiguous(&angles),
-                        features.as_slice_mut().expect("a row is contiguous"),
-                    );
-                }
-                features
-            }
-            MapKind::Sign => {
-                let (plus, minus) = (self.amplitude, T::zero() - self.amplitude);
-                angles.mapv_inplace(|angle| if angle.to_f64() >= 0.0 { plus } else { minus });
-                angles
-            }
-            MapKind::Spline | MapKind::Linear => {
-                angles.mapv_inplace(|angle| angle * self.amplitude);
-                angles
-            }
-        }
-    }
-
-    fn pairs(&self, angles: &Array2<T>) -> Array2<T> {
-        let mut features = Array2::zeros((angles.nrows(), self.feature_count)); // rows×s
-        for (angles, mut features) in angles.axis_iter(Axis(0)).zip(features.axis_iter_mut(Axis(0))) {
-            let (mut cosines, mut sines) = features.multi_slice_mut((s![..self.draw_count], s![self.draw_count..]));
-            T::cos_sin(
-                self.amplitude,
-                contiguous(&angles),
-                cosines.as_slice_mut().expect("a row is contiguous"),
-                sines.as_slice_mut().expect("a row is contiguous"),
-            );
-        }
+        let mut features = Array2::zeros((0, 0));
+        self.transform_into(inputs, &mut features);
         features
     }
 
-    /// vᵀx + b for every row and draw; for a spline its value at the knot.
-    fn angles(&self, inputs: ArrayView2<f64>) -> Array2<T> {
-        let shape = (inputs.nrows(), self.draw_count);
-        let mut angles = Array2::zeros(shape); // rows×m
+    /// The same into an array whose memory is used again if it has the shape. A row's features have
+    /// the same bits whatever rows come with it.
+    pub fn transform_into(&self, inputs: ArrayView2<f64>, features: &mut Array2<T>) {
+        let shape = (inputs.nrows(), self.feature_count); // rows×s
+        if features.dim() != shape || !features.is_standard_layout() {
+            *features = Array2::zeros(shape);
+        }
+        let stride = self.stride();
+        let mut angles = Aligned::zeros(inputs.nrows().min(CHUNK_ROWS) * stride);
+        let chunks = inputs.axis_chunks_iter(Axis(0), CHUNK_ROWS);
+        for (inputs, mut features) in chunks.zip(features.axis_chunks_iter_mut(Axis(0), CHUNK_ROWS)) {
+            self.fill_angles(inputs, &mut angles[..inputs.nrows() * stride]);
+            for (angles, mut features) in angles.chunks_exact_mut(stride).zip(features.rows_mut()) {
+                let features = features.as_slice_mut().expect("a row is contiguous");
+                self.finish(&mut angles[..self.draw_count], features);
+            }
+        }
+    }
+
+    /// Room for the angles of one row: m, or more where the directions are padded.
+    fn stride(&self) -> usize {
         match &self.directions {
-            Directions::Dense(directions) => {
-                general_mat_mul(T::one(), &inputs.mapv(T::from_f64), directions, T::zero(), &mut angles);
-            }
-            Directions::Structured(structured) => {
-                structured.project(inputs.mapv(T::from_f64).view(), angles.view_mut());
-            }
-            Directions::Wide(directions) => {
-                let wide = inputs.dot(directions);
-                for (angles, wide) in angles.rows_mut().into_iter().zip(wide.rows()) {
-                    for (j, (angle, wide)) in angles.into_iter().zip(wide).enumerate() {
+            Directions::Dense(panels) => panels.stride(),
+            Directions::Wide(panels) => panels.stride(),
+            Directions::Structured(hadamard) => hadamard.stride(),
+            Directions::Knots(knots, _) => knots.len(),
+        }
+    }
+
+    /// vᵀx for every row and draw; for a spline its value at the knot.
+    fn fill_angles(&self, inputs: ArrayView2<f64>, angles: &mut [T]) {
+        match &self.directions {
+            Directions::Dense(panels) => panels.project(&rounded(inputs), angles),
+            Directions::Structured(hadamard) => hadamard.project(&rounded(inputs), angles),
+            Directions::Wide(panels) => {
+                let mut wide = Aligned::<f64>::zeros(angles.len());
+                panels.project(&rounded(inputs), &mut wide);
+                for (angles, wide) in angles.chunks_exact_mut(panels.stride()).zip(wide.chunks_exact(panels.stride())) {
+                    for (j, (angle, wide)) in angles.iter_mut().zip(wide).enumerate() {
                         let wide = wide + self.phases.get(j).copied().unwrap_or(0.0);
                         *angle = T::from_f64(wide - TAU * (wide / TAU).round());
                     }
                 }
-                return angles; // phases are in
             }
             Directions::Knots(knots, spline) => {
-                for (mut angles, input) in angles.rows_mut().into_iter().zip(inputs.column(0)) {
+                for (angles, input) in angles.chunks_exact_mut(knots.len()).zip(inputs.column(0)) {
                     for (value, knot) in angles.iter_mut().zip(knots) {
                         *value = T::from_f64(spline.at(input - knot));
                     }
                 }
             }
         }
-        if !self.phases.is_empty() {
-            for mut row in angles.rows_mut() {
-                for (angle, phase) in row.iter_mut().zip(&self.phases) {
-                    *angle = *angle + T::from_f64(*phase);
+    }
+
+    /// From the angles of a row to its features.
+    fn finish(&self, angles: &mut [T], features: &mut [T]) {
+        match self.kind {
+            MapKind::Pair => {
+                let (cosines, sines) = features.split_at_mut(self.draw_count);
+                T::cos_sin(self.amplitude, angles, cosines, sines);
+            }
+            MapKind::Phase => {
+                // Wide angles have theirs: a phase is added before the reduction.
+                if !matches!(self.directions, Directions::Wide(_)) {
+                    for (angle, phase) in angles.iter_mut().zip(&self.phases) {
+                        *angle = *angle + T::from_f64(*phase);
+                    }
+                }
+                T::cosines(self.amplitude, angles, features);
+            }
+            MapKind::Sign => {
+                let (plus, minus) = (self.amplitude, T::zero() - self.amplitude);
+                for (feature, angle) in features.iter_mut().zip(angles) {
+                    *feature = if angle.to_f64() >= 0.0 { plus } else { minus };
+                }
+            }
+            MapKind::Spline | MapKind::Linear => {
+                for (feature, angle) in features.iter_mut().zip(angles) {
+                    *feature = *angle * self.amplitude;
                 }
             }
         }
-        angles
     }
 }
 
-fn contiguous<'a, T>(row: &'a ndarray::ArrayView1<T>) -> &'a [T] {
-    row.as_slice().expect("a row is contiguous")
+/// The inputs in one precision, row by row.
+fn rounded<T: Lanes>(inputs: ArrayView2<f64>) -> Vec<T> {
+    inputs.iter().map(|value| T::from_f64(*value)).collect()
 }

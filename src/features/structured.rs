@@ -6,20 +6,17 @@
 //! only nearly uniform, so the kernel estimate is biased: by 0.15 at d = 3 without the padding and
 //! the norms, by about 0.003 with them.
 
+#[cfg(test)]
+use super::hadamard::Hadamard;
 use super::orthogonal::radius;
 use super::{Frequencies, Kernel};
-use crate::linalg::Real;
 use crate::random::{Purpose, Stream};
 #[cfg(test)]
-use ndarray::Array2;
-use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, s};
 use serde::{Deserialize, Serialize};
 
 /// Below this order the directions are too few to look uniform.
 const SMALLEST_ORDER: usize = 64;
-
-/// Rows transformed side by side: one vector register or two of each.
-const LANES: usize = 16;
 
 /// The signs and norms that stand for a matrix of frequencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,68 +51,24 @@ pub(super) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
 impl Structured {
     /// Whether the parts fit each other.
     pub fn is_consistent(&self) -> bool {
-        self.input_dim > 0
-            && self.signs.len() == self.norms.len().div_ceil(order(self.input_dim)) * 3 * order(self.input_dim)
+        self.input_dim > 0 && self.signs.len() == self.norms.len().div_ceil(self.order()) * 3 * self.order()
     }
 
-    /// X·Vᵀ into `angles` (rows×m), `LANES` rows at a time.
-    pub(super) fn project<T: Real>(&self, inputs: ArrayView2<T>, mut angles: ArrayViewMut2<T>) {
-        let p = order(self.input_dim);
-        let scale = 1.0 / (p as f64).powf(1.5);
-        let norms: Vec<T> = self.norms.iter().map(|norm| T::from_f64(norm * scale)).collect();
-        let mut lanes = vec![[T::zero(); LANES]; p];
-        let row_groups = inputs.axis_chunks_iter(Axis(0), LANES).zip(angles.axis_chunks_iter_mut(Axis(0), LANES));
-        for (inputs, mut angles) in row_groups {
-            for (block, signs) in self.signs.chunks_exact(3 * p).enumerate() {
-                lanes.fill([T::zero(); LANES]);
-                for (row, input) in inputs.rows().into_iter().enumerate() {
-                    for (lane, value) in lanes.iter_mut().zip(input) {
-                        lane[row] = *value;
-                    }
-                }
-                pulp::Arch::new().dispatch(|| mix(&mut lanes, signs));
-                let norms = &norms[block * p..norms.len().min((block + 1) * p)];
-                for (row, mut angles) in angles.rows_mut().into_iter().enumerate() {
-                    for ((angle, lane), norm) in angles.iter_mut().skip(block * p).zip(&lanes).zip(norms) {
-                        *angle = lane[row] * *norm;
-                    }
-                }
-            }
-        }
+    /// p.
+    pub(super) fn order(&self) -> usize {
+        order(self.input_dim)
     }
 
     /// The frequencies written out, m×d: what the product stands for.
     #[cfg(test)]
     pub(super) fn to_dense(&self) -> Array2<f64> {
-        let mut columns = Array2::zeros((self.input_dim, self.norms.len())); // d×m
-        self.project(Array2::eye(self.input_dim).view(), columns.view_mut());
-        columns.reversed_axes().as_standard_layout().into_owned()
-    }
-}
-
-/// H D₁ H D₂ H D₃ applied to every lane.
-#[inline(always)]
-#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn mix<T: Real>(lanes: &mut [[T; LANES]], signs: &[bool]) {
-    for signs in signs.chunks_exact(lanes.len()) {
-        for (lane, &negative) in lanes.iter_mut().zip(signs) {
-            let sign = if negative { T::zero() - T::one() } else { T::one() };
-            for value in lane {
-                *value = *value * sign;
-            }
-        }
-        let mut half = 1;
-        while half < lanes.len() {
-            for pair in lanes.chunks_exact_mut(2 * half) {
-                let (upper, lower) = pair.split_at_mut(half);
-                for (a, b) in upper.iter_mut().zip(lower) {
-                    for (a, b) in a.iter_mut().zip(b) {
-                        (*a, *b) = (*a + *b, *a - *b);
-                    }
-                }
-            }
-            half *= 2;
-        }
+        let hadamard = Hadamard::<f64>::new(self);
+        let mut columns = Array2::zeros((self.input_dim, hadamard.stride())); // d×stride
+        hadamard.project(
+            Array2::eye(self.input_dim).as_slice().expect("row-major"),
+            columns.as_slice_mut().expect("row-major"),
+        );
+        columns.slice(s![.., ..self.norms.len()]).t().as_standard_layout().into_owned()
     }
 }
 
@@ -137,16 +90,5 @@ mod tests {
             }
         }
         assert!(structured.is_consistent());
-    }
-
-    #[test]
-    fn projecting_is_multiplying_by_the_frequencies() {
-        let kernel = Kernel::Matern { bandwidth: 1.0, nu: 1.5 };
-        let Frequencies::Structured(structured) = sample(kernel, 5, 100, 7) else { panic!("structured") };
-        let inputs = Array2::from_shape_fn((37, 7), |(i, j)| ((i * 7 + j) as f64 * 0.37).sin());
-        let mut angles = Array2::zeros((37, 100));
-        structured.project(inputs.view(), angles.view_mut());
-        let expected = inputs.dot(&structured.to_dense().t());
-        assert!((&angles - &expected).iter().all(|difference| difference.abs() < 1e-12));
     }
 }

@@ -1,0 +1,204 @@
+//! Dense frequencies made ready to multiply with, in one precision.
+//!
+//! BLAS picks its kernel by the shape of a product, so that a row's last bits change with the batch
+//! it travels in, and it is slow on one row. Here every angle is Σₖ xₖvₖ, fused and in the order of
+//! k, whatever stands beside it.
+
+use super::aligned::Aligned;
+use super::lanes::Lanes;
+use ndarray::ArrayView2;
+use pulp::{Arch, Simd, WithSimd};
+
+/// Bytes of one input's weights in a panel: with AVX2 two vectors, which six rows share.
+const PANEL_BYTES: usize = 64;
+
+/// Panels that one row goes through together: eight sums hide the latency of an addition.
+const GROUP: usize = 4;
+
+/// Rows that share the loads of a panel: twelve sums and two weights fill sixteen registers.
+const TILE_ROWS: usize = 6;
+
+/// Inputs summed over before the next rows: their weights in a panel stay in the first cache.
+const DEPTH: usize = 256;
+
+/// V cut into panels of a few draws, each stored d×width.
+pub(super) struct Panels<T> {
+    input_dim: usize,
+    /// m, padded with zeros to whole groups of panels.
+    stride: usize,
+    cells: Aligned<T>,
+}
+
+impl<T: Lanes> Panels<T> {
+    const WIDTH: usize = PANEL_BYTES / size_of::<T>();
+
+    /// From V, m×d.
+    pub(super) fn new(frequencies: ArrayView2<f64>) -> Self {
+        let (draw_count, input_dim) = frequencies.dim();
+        let stride = draw_count.next_multiple_of(GROUP * Self::WIDTH);
+        let mut cells = Aligned::zeros(stride * input_dim);
+        for (j, frequency) in frequencies.rows().into_iter().enumerate() {
+            let panel = &mut cells[j / Self::WIDTH * Self::WIDTH * input_dim..];
+            for (weights, value) in panel.chunks_exact_mut(Self::WIDTH).zip(frequency) {
+                weights[j % Self::WIDTH] = T::from_f64(*value);
+            }
+        }
+        Self { input_dim, stride, cells }
+    }
+
+    /// Angles that a row takes: m and padding.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// vᵀx of every draw for each row: `inputs` is rows×d, `angles` rows×stride.
+    pub(super) fn project(&self, inputs: &[T], angles: &mut [T]) {
+        let tiles = inputs.chunks_exact(TILE_ROWS * self.input_dim);
+        let rest = tiles.remainder();
+        let mut packed = Vec::with_capacity(tiles.len() * self.input_dim);
+        for tile in tiles {
+            packed.extend((0..self.input_dim).map(|k| std::array::from_fn(|row| tile[row * self.input_dim + k])));
+        }
+        angles.fill(T::zero());
+        Arch::new().dispatch(Project { panels: self, tiles: &packed, rest, angles });
+    }
+}
+
+/// A struct and not a closure, for the reason given in `hadamard`.
+struct Project<'a, T> {
+    panels: &'a Panels<T>,
+    /// For every whole tile d times one input of its rows.
+    tiles: &'a [[T; TILE_ROWS]],
+    /// The rows after the last whole tile.
+    rest: &'a [T],
+    /// Zeros.
+    angles: &'a mut [T],
+}
+
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+impl<T: Lanes> WithSimd for Project<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Panels { input_dim, stride, ref cells } = *self.panels;
+        let width = Panels::<T>::WIDTH;
+        let tiled = self.tiles.len() / input_dim * TILE_ROWS;
+        let (tile_angles, rest_angles) = self.angles.split_at_mut(tiled * stride);
+        // Groups outermost: the frequencies come from memory once, the rows stay in the cache.
+        for (group, cells) in cells.chunks_exact(GROUP * width * input_dim).enumerate() {
+            let first = group * GROUP * width;
+            for (panel, cells) in cells.chunks_exact(width * input_dim).enumerate() {
+                for (depth, cells) in cells.chunks(DEPTH * width).enumerate() {
+                    let tiles = self.tiles.chunks_exact(input_dim);
+                    for (tile, angles) in tiles.zip(tile_angles.chunks_exact_mut(TILE_ROWS * stride)) {
+                        add_tile(simd, cells, &tile[depth * DEPTH..], first + panel * width, angles);
+                    }
+                }
+            }
+            for (row, angles) in self.rest.chunks_exact(input_dim).zip(rest_angles.chunks_exact_mut(stride)) {
+                add_row(simd, cells, row, &mut angles[first..first + GROUP * width]);
+            }
+        }
+    }
+}
+
+/// Adds Σₖ xₖvₖ over the inputs of `cells` (depth×width) to the angles of a tile, from draw `first` on.
+#[inline(always)]
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+fn add_tile<S: Simd, T: Lanes>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], first: usize, angles: &mut [T]) {
+    let width = Panels::<T>::WIDTH;
+    let stride = angles.len() / TILE_ROWS;
+    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+    // Two vectors at a time; with AVX2 that is the whole width.
+    for offset in (0..width).step_by(2 * lanes) {
+        let mut sums = [[T::splat(simd, T::zero()); 2]; TILE_ROWS];
+        for (sums, angles) in sums.iter_mut().zip(angles.chunks_exact(stride)) {
+            sums.copy_from_slice(&T::vectors::<S>(&angles[first + offset..])[..2]);
+        }
+        for (weights, values) in cells.chunks_exact(width).zip(tile) {
+            let weights = T::vectors::<S>(&weights[offset..offset + 2 * lanes]);
+            let weights = [weights[0], weights[1]];
+            for (sums, value) in sums.iter_mut().zip(values) {
+                let value = T::splat(simd, *value);
+                sums[0] = T::multiply_add(simd, value, weights[0], sums[0]);
+                sums[1] = T::multiply_add(simd, value, weights[1], sums[1]);
+            }
+        }
+        for (sums, angles) in sums.iter().zip(angles.chunks_exact_mut(stride)) {
+            T::vectors_mut::<S>(&mut angles[first + offset..])[..2].copy_from_slice(sums);
+        }
+    }
+}
+
+/// Adds Σₖ xₖvₖ to the angles of one row and the draws of a group of panels.
+#[inline(always)]
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+fn add_row<S: Simd, T: Lanes>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
+    let width = Panels::<T>::WIDTH;
+    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+    let panels: [&[T]; GROUP] = std::array::from_fn(|p| &cells[p * width * row.len()..][..width * row.len()]);
+    for offset in (0..width).step_by(2 * lanes) {
+        let mut sums = [[T::splat(simd, T::zero()); 2]; GROUP];
+        for (k, value) in row.iter().enumerate() {
+            let value = T::splat(simd, *value);
+            for (sums, panel) in sums.iter_mut().zip(panels) {
+                let weights = T::vectors::<S>(&panel[k * width + offset..][..2 * lanes]);
+                sums[0] = T::multiply_add(simd, value, weights[0], sums[0]);
+                sums[1] = T::multiply_add(simd, value, weights[1], sums[1]);
+            }
+        }
+        for (sums, angles) in sums.iter().zip(angles.chunks_exact_mut(width)) {
+            T::vectors_mut::<S>(&mut angles[offset..])[..2].copy_from_slice(sums);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    fn panels_and_inputs(draws: usize, input_dim: usize, rows: usize) -> (Array2<f64>, Array2<f64>) {
+        let frequencies = Array2::from_shape_fn((draws, input_dim), |(j, k)| ((j * input_dim + k) as f64 * 0.7).cos());
+        let inputs = Array2::from_shape_fn((rows, input_dim), |(i, k)| ((i * input_dim + k) as f64 * 0.37).sin());
+        (frequencies, inputs)
+    }
+
+    fn agrees<T: Lanes>(draws: usize, input_dim: usize, rows: usize, tolerance: f64) {
+        let (frequencies, inputs) = panels_and_inputs(draws, input_dim, rows);
+        let panels = Panels::<T>::new(frequencies.view());
+        let cells: Vec<T> = inputs.iter().map(|value| T::from_f64(*value)).collect();
+        let mut angles = vec![T::one(); rows * panels.stride()];
+        panels.project(&cells, &mut angles);
+        for (input, angles) in inputs.rows().into_iter().zip(angles.chunks(panels.stride())) {
+            for (frequency, angle) in frequencies.rows().into_iter().zip(angles) {
+                let exact: f64 = frequency.iter().zip(input).map(|(v, x)| v * x).sum();
+                assert!((angle.to_f64() - exact).abs() < tolerance, "m = {draws}, d = {input_dim}, rows {rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_the_product_at_any_shape() {
+        for (draws, input_dim, rows) in [(1, 1, 1), (5, 3, 7), (64, 8, 6), (65, 90, 13), (200, 256, 12), (100, 600, 17)]
+        {
+            agrees::<f64>(draws, input_dim, rows, 1e-12);
+            agrees::<f32>(draws, input_dim, rows, 1e-4);
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_same_bits_alone_and_among_others() {
+        let (frequencies, inputs) = panels_and_inputs(150, 300, 20);
+        let panels = Panels::<f32>::new(frequencies.view());
+        let cells: Vec<f32> = inputs.iter().map(|value| *value as f32).collect();
+        let mut together = vec![0.0; 20 * panels.stride()];
+        panels.project(&cells, &mut together);
+        for (input, expected) in cells.chunks(300).zip(together.chunks(panels.stride())) {
+            let mut alone = vec![0.0; panels.stride()];
+            panels.project(input, &mut alone);
+            assert_eq!(alone, expected);
+        }
+    }
+}
