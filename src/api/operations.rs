@@ -70,7 +70,7 @@ pub(super) async fn info(State(state): State<AppState>) -> Json<Value> {
             "model_memory_bytes": config.model_memory.0,
         },
         "offers": {
-            "learners": ["ridge"],
+            "learners": Learner::names(),
             "kernels": ["gaussian", "laplace", "matern", "cauchy", "angular", "spline", "linear"],
             "maps": ["pair", "phase", "sign", "spline", "linear"],
             "samplings": ["plain", "orthogonal", "structured", "quasi_monte_carlo"],

@@ -50,6 +50,11 @@ impl Learner {
         self == Self::Logistic
     }
 
+    /// The names of all learners.
+    pub fn names() -> [&'static str; 4] {
+        Self::ALL.map(|(name, _)| name)
+    }
+
     pub(super) fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, learner)| *learner == self).map_or("", |(name, _)| name)
     }
