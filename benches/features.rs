@@ -36,7 +36,7 @@ fn main() {
     println!("as in training, milliseconds");
     for (s, d) in [(1_024, 8), (2_048, 90)] {
         let map = map(Sampling::Plain, s, d);
-        let projector = map.projector();
+        let projector = map.projector::<f32>();
         let inputs = inputs(BLOCK_ROWS, d);
         let [blas, fresh, reused] = best([
             &mut blas_then_cosines(&map, inputs.view()),
@@ -53,10 +53,10 @@ fn main() {
     println!("few rows, microseconds");
     for (s, d) in [(512, 8), (2_048, 90), (8_192, 784)] {
         let map = map(Sampling::Plain, s, d);
-        let projector = map.projector();
+        let projector = map.projector::<f32>();
         for rows in [1, 4, 16] {
             let inputs = inputs(rows, d);
-            let times = 1 + 2_000_000 / (rows * s * (d + 16));
+            let times = 1 + 20_000_000 / (rows * s * (d + 16));
             let repeated = |work: &mut dyn FnMut()| (0..times).for_each(|_| work());
             let mut blas = blas_then_cosines(&map, inputs.view());
             let [blas, own] = best([&mut || repeated(&mut blas), &mut || {

@@ -21,8 +21,8 @@ pub(super) struct Hadamard<T> {
     input_dim: usize,
     /// For each block the signs of D₃, D₂, D₁ as ±1 and then the scaled norms, p each.
     factors: Aligned<T>,
-    /// H of order 16; its top left corner of order w is H of order w.
-    corner: [[T; MOST_LANES]; MOST_LANES],
+    /// H of order 16, row by row; its top left corner of order w is H of order w.
+    corner: Aligned<T>,
 }
 
 impl<T: Lanes> Hadamard<T> {
@@ -37,9 +37,11 @@ impl<T: Lanes> Hadamard<T> {
             let values = signs.chain(norms.iter().map(|norm| T::from_f64(norm * scale)));
             factors.iter_mut().zip(values).for_each(|(factor, value)| *factor = value);
         }
-        let corner = std::array::from_fn(|i: usize| {
-            std::array::from_fn(|j: usize| sign((i & j).count_ones() % 2 == 1)) // (−1)^⟨i,j⟩
-        });
+        let mut corner = Aligned::zeros(MOST_LANES * MOST_LANES);
+        for (index, cell) in corner.iter_mut().enumerate() {
+            let (i, j) = (index / MOST_LANES, index % MOST_LANES);
+            *cell = sign((i & j).count_ones() % 2 == 1); // (−1)^⟨i,j⟩
+        }
         Self { order: p, input_dim: structured.input_dim, factors, corner }
     }
 
@@ -94,11 +96,11 @@ impl<T: Lanes> WithSimd for ProjectRow<'_, T> {
 /// H over the lanes of every vector.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn across_lanes<S: Simd, T: Lanes>(simd: S, block: &mut [T], corner: &[[T; MOST_LANES]; MOST_LANES]) {
+fn across_lanes<S: Simd, T: Lanes>(simd: S, block: &mut [T], corner: &[T]) {
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     for values in block.chunks_exact_mut(lanes) {
         let mut sum = T::splat(simd, T::zero());
-        for (value, column) in values.iter().zip(corner) {
+        for (value, column) in values.iter().zip(corner.chunks_exact(MOST_LANES)) {
             sum = T::multiply_add(simd, T::splat(simd, *value), T::vectors::<S>(column)[0], sum);
         }
         T::vectors_mut::<S>(values)[0] = sum;
@@ -180,7 +182,8 @@ mod tests {
                 *value *= if negative { -1.0 } else { 1.0 };
             }
             let row = |i: usize| {
-                let term = |(j, value): (usize, &f64)| if (i & j).count_ones() % 2 == 0 { *value } else { -*value };
+                let term =
+                    |(j, value): (usize, &f64)| if (i & j).count_ones().is_multiple_of(2) { *value } else { -*value };
                 values.iter().enumerate().map(term).sum()
             };
             values = (0..p).map(row).collect();

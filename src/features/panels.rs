@@ -59,7 +59,8 @@ impl<T: Lanes> Panels<T> {
         for tile in tiles {
             packed.extend((0..self.input_dim).map(|k| std::array::from_fn(|row| tile[row * self.input_dim + k])));
         }
-        angles.fill(T::zero());
+        let tiled = inputs.len() - rest.len();
+        angles[..tiled / self.input_dim * self.stride].fill(T::zero());
         Arch::new().dispatch(Project { panels: self, tiles: &packed, rest, angles });
     }
 }
@@ -71,7 +72,7 @@ struct Project<'a, T> {
     tiles: &'a [[T; TILE_ROWS]],
     /// The rows after the last whole tile.
     rest: &'a [T],
-    /// Zeros.
+    /// Zeros where there are tiles.
     angles: &'a mut [T],
 }
 
@@ -97,7 +98,7 @@ impl<T: Lanes> WithSimd for Project<'_, T> {
                 }
             }
             for (row, angles) in self.rest.chunks_exact(input_dim).zip(rest_angles.chunks_exact_mut(stride)) {
-                add_row(simd, cells, row, &mut angles[first..first + GROUP * width]);
+                fill_row(simd, cells, row, &mut angles[first..first + GROUP * width]);
             }
         }
     }
@@ -131,10 +132,10 @@ fn add_tile<S: Simd, T: Lanes>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], fi
     }
 }
 
-/// Adds Σₖ xₖvₖ to the angles of one row and the draws of a group of panels.
+/// Σₖ xₖvₖ of one row and the draws of a group of panels.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn add_row<S: Simd, T: Lanes>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
+fn fill_row<S: Simd, T: Lanes>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
     let width = Panels::<T>::WIDTH;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     let panels: [&[T]; GROUP] = std::array::from_fn(|p| &cells[p * width * row.len()..][..width * row.len()]);

@@ -12,7 +12,7 @@ use super::orthogonal::radius;
 use super::{Frequencies, Kernel};
 use crate::random::{Purpose, Stream};
 #[cfg(test)]
-use ndarray::{Array2, s};
+use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
 /// Below this order the directions are too few to look uniform.
@@ -68,7 +68,7 @@ impl Structured {
             Array2::eye(self.input_dim).as_slice().expect("row-major"),
             columns.as_slice_mut().expect("row-major"),
         );
-        columns.slice(s![.., ..self.norms.len()]).t().as_standard_layout().into_owned()
+        columns.slice_axis(Axis(1), Slice::from(..self.norms.len())).t().as_standard_layout().into_owned()
     }
 }
 
