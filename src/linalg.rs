@@ -2,9 +2,11 @@
 //! allowed `unsafe`.
 #![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
 
-use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_ssyrk};
+use cblas_sys::{
+    CBLAS_DIAG, CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_dtrsm, cblas_ssyrk, cblas_strsm,
+};
 use ndarray::{Array1, Array2, ArrayView2, LinalgScalar};
-use ndarray_linalg::{FactorizeCInto, InverseC, SolveC, UPLO};
+use ndarray_linalg::{FactorizeCInto, InverseC, Lapack, SolveC, UPLO};
 use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::{c_char, c_int};
 
@@ -22,6 +24,12 @@ pub trait Real: LinalgScalar + Send + Sync {
     /// Overwrites the lower triangle of `gram` (s×s) with BᵀB, where `block` is B (rows×s).
     /// `?syrk` does half the work of a general product, which is all ndarray offers.
     fn rank_update(block: ArrayView2<Self>, gram: &mut Array2<Self>);
+
+    /// L with L·Lᵀ = `matrix`, of both of which only the lower triangle counts.
+    fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError>;
+
+    /// Overwrites `columns` (order×k) with X, where op(L)·X = `columns` and op transposes if asked to.
+    fn solve_triangle(lower: &Array2<Self>, transposed: bool, columns: &mut Array2<Self>);
 }
 
 impl Real for f32 {
@@ -52,6 +60,32 @@ impl Real for f32 {
                 0.0,
                 gram.as_mut_ptr(),
                 shape.columns,
+            );
+        }
+    }
+
+    fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError> {
+        lower_factor(matrix)
+    }
+
+    fn solve_triangle(lower: &Array2<Self>, transposed: bool, columns: &mut Array2<Self>) {
+        let (order, count) = triangle_shape(lower, columns);
+        // SAFETY: `triangle_shape` checked that both arrays are row-major and dense, `lower` order×order
+        // and `columns` order×count, which CBLAS overwrites.
+        unsafe {
+            cblas_strsm(
+                CBLAS_LAYOUT::CblasRowMajor,
+                CBLAS_SIDE::CblasLeft,
+                CBLAS_UPLO::CblasLower,
+                transposition(transposed),
+                CBLAS_DIAG::CblasNonUnit,
+                order,
+                count,
+                1.0,
+                lower.as_ptr(),
+                order,
+                columns.as_mut_ptr(),
+                count,
             );
         }
     }
@@ -87,6 +121,32 @@ impl Real for f64 {
             );
         }
     }
+
+    fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError> {
+        lower_factor(matrix)
+    }
+
+    fn solve_triangle(lower: &Array2<Self>, transposed: bool, columns: &mut Array2<Self>) {
+        let (order, count) = triangle_shape(lower, columns);
+        // SAFETY: `triangle_shape` checked that both arrays are row-major and dense, `lower` order×order
+        // and `columns` order×count, which CBLAS overwrites.
+        unsafe {
+            cblas_dtrsm(
+                CBLAS_LAYOUT::CblasRowMajor,
+                CBLAS_SIDE::CblasLeft,
+                CBLAS_UPLO::CblasLower,
+                transposition(transposed),
+                CBLAS_DIAG::CblasNonUnit,
+                order,
+                count,
+                1.0,
+                lower.as_ptr(),
+                order,
+                columns.as_mut_ptr(),
+                count,
+            );
+        }
+    }
 }
 
 /// The checked shape of one rank-k update.
@@ -105,19 +165,25 @@ impl RankUpdate {
     }
 }
 
+fn lower_factor<T: Lapack>(matrix: Array2<T>) -> Result<Array2<T>, FactorError> {
+    // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
+    let factor = matrix.reversed_axes().factorizec_into(UPLO::Upper);
+    Ok(factor.map_err(|cause| FactorError::new("Cholesky factorisation", cause))?.factor.reversed_axes())
+}
+
+fn triangle_shape<T>(lower: &Array2<T>, columns: &Array2<T>) -> (i32, i32) {
+    assert!(lower.is_standard_layout() && columns.is_standard_layout());
+    assert!(lower.is_square() && columns.nrows() == lower.nrows());
+    let fits = |count: usize| i32::try_from(count).expect("a matrix has fewer than 2^31 rows");
+    (fits(columns.nrows()), fits(columns.ncols()))
+}
+
+fn transposition(transposed: bool) -> CBLAS_TRANSPOSE {
+    if transposed { CBLAS_TRANSPOSE::CblasTrans } else { CBLAS_TRANSPOSE::CblasNoTrans }
+}
+
 unsafe extern "C" {
     fn openblas_set_num_threads(count: c_int);
-
-    fn dpotrs_(
-        uplo: *const c_char,
-        n: *const c_int,
-        nrhs: *const c_int,
-        a: *const f64,
-        lda: *const c_int,
-        b: *mut f64,
-        ldb: *const c_int,
-        info: *mut c_int,
-    );
 
     fn dsyevd_(
         jobz: *const c_char,
@@ -187,32 +253,6 @@ impl Cholesky {
     /// Solves A·x = b.
     pub fn solve(&self, b: &Array1<f64>) -> Result<Array1<f64>, FactorError> {
         self.factor.solvec(b).map_err(|cause| FactorError::new("Cholesky solve", cause))
-    }
-
-    /// Solves A·X = B for all columns of B at once.
-    pub fn solve_columns(&self, b: &Array2<f64>) -> Array2<f64> {
-        let upper = &self.factor.factor;
-        let order = upper.nrows();
-        assert!(upper.t().is_standard_layout() && upper.is_square() && b.nrows() == order);
-        let fits = |count: usize| i32::try_from(count).expect("a matrix has fewer than 2^31 rows");
-        let (n, columns, mut status) = (fits(order), fits(b.ncols()), 0);
-        let mut solution = b.t().as_standard_layout().into_owned(); // columns of B one after the other
-        // SAFETY: to Fortran `upper` is a dense column-major order×order array and `solution` an
-        // order×columns one, which it overwrites.
-        unsafe {
-            dpotrs_(
-                c"U".as_ptr(),
-                &raw const n,
-                &raw const columns,
-                upper.as_ptr(),
-                &raw const n,
-                solution.as_mut_ptr(),
-                &raw const n,
-                &raw mut status,
-            );
-        }
-        assert_eq!(status, 0, "dpotrs refuses nothing but wrong arguments");
-        solution.t().as_standard_layout().into_owned()
     }
 }
 
@@ -325,11 +365,19 @@ mod tests {
     }
 
     #[test]
-    fn all_columns_are_solved_at_once() {
+    fn two_triangles_solve_all_columns_in_both_precisions() {
         let full = array![[4.0, 2.0, 1.0], [2.0, 5.0, -1.0], [1.0, -1.0, 3.0]];
         let b = array![[1.0, 0.0], [-2.0, 3.0], [0.5, 7.0]];
-        let x = Cholesky::factor(full.clone()).unwrap().solve_columns(&b);
+        let mut x = b.clone();
+        let lower = f64::lower_factor(full.clone()).unwrap();
+        f64::solve_triangle(&lower, false, &mut x);
+        f64::solve_triangle(&lower, true, &mut x);
         assert!((&full.dot(&x) - &b).iter().all(|difference| difference.abs() < 1e-14));
+        let mut single = b.mapv(|value| value as f32);
+        let lower = f32::lower_factor(full.mapv(|value| value as f32)).unwrap();
+        f32::solve_triangle(&lower, false, &mut single);
+        f32::solve_triangle(&lower, true, &mut single);
+        assert!((&single.mapv(f64::from) - &x).iter().all(|difference| difference.abs() < 1e-5));
     }
 
     #[test]

@@ -17,8 +17,9 @@ use ndarray::Array2;
 pub(super) struct Stop {
     /// rᵀM⁻¹r relative to that of the first residual.
     pub(super) relative: f64,
-    /// ½rᵀM⁻¹r, an estimate of what a longer solve could still gain.
+    /// What a longer solve could still gain: ½rᵀM⁻¹r by estimate, or ‖r‖²/(4λ) by proof.
     pub(super) gains: Vec<f64>,
+    pub(super) by_proof: bool,
     pub(super) iteration_limit: usize,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Step {
 /// Approximates −H⁻¹g for the problems that are `open`.
 pub(super) fn newton_step<T: Real, B: FeatureBlocks<T>>(
     objective: &Objective<T, B>,
-    preconditioner: &Preconditioner,
+    preconditioner: &Preconditioner<T>,
     at: &Evaluation,
     open: &[bool],
     stop: &Stop,
@@ -64,8 +65,10 @@ pub(super) fn newton_step<T: Real, B: FeatureBlocks<T>>(
         let next = objective.dots(&residual, &preconditioned);
         let ratios: Vec<f64> =
             next.iter().zip(&squares).map(|(next, last)| next / last.max(f64::MIN_POSITIVE)).collect();
+        let gains =
+            if stop.by_proof { objective.gaps(&residual) } else { next.iter().map(|next| next / 2.0).collect() };
         for j in 0..open.len() {
-            let solved = next[j] <= stop.relative * first[j] || next[j] / 2.0 <= stop.gains[j];
+            let solved = next[j] <= stop.relative * first[j] || gains[j] <= stop.gains[j];
             open[j] &= lengths[j] > 0.0 && !solved;
         }
         search.rows_mut().into_iter().for_each(|mut row| row.iter_mut().zip(&ratios).for_each(|(p, beta)| *p *= beta));

@@ -16,10 +16,14 @@ use ndarray::Array2;
 /// At zero weights every row is on the parabola, so that the first Newton step is a least-squares fit.
 const FIRST_WIDTH: f64 = 2.0;
 
-/// Below this width rounding errors of the decision values decide which rows are inside.
-const LAST_WIDTH: f64 = 1e-9;
+/// Accuracy of the first, widest fit.
+const FIRST_ACCURACY: f64 = 0.01;
 
-/// The hinge's own objective at a point, with its certificate.
+/// Share of the expected gap that the solve of a rounded hinge may leave.
+const SOLVE_SHARE: f64 = 0.1;
+
+/// The best point of one column so far, by the hinge's own objective.
+#[derive(Clone, Copy)]
 struct PrimalDual {
     primal: f64,
     gap: f64,
@@ -31,6 +35,7 @@ pub(super) struct HingeMinimum {
     pub(super) objectives: Vec<f64>,
     /// Duality gap per column.
     pub(super) gaps: Vec<f64>,
+    /// Of the last rounding.
     pub(super) evaluation: Evaluation,
     pub(super) steps: usize,
     pub(super) converged: bool,
@@ -43,45 +48,58 @@ pub(super) fn minimise_hinge<T: Real, B: FeatureBlocks<T>>(
     limits: &Limits,
 ) -> Result<HingeMinimum, ClassifierError<B::Error>> {
     let k = parameters.ncols();
+    let mut best = vec![PrimalDual { primal: f64::INFINITY, gap: f64::INFINITY }; k];
+    let mut best_parameters = parameters.clone();
     let mut open = vec![true; k];
-    let mut found: Vec<PrimalDual> = (0..k).map(|_| PrimalDual { primal: f64::INFINITY, gap: f64::INFINITY }).collect();
-    let (mut width, mut accuracy, mut steps) = (FIRST_WIDTH, 0.01, 0);
+    let (mut width, mut accuracy, mut steps) = (FIRST_WIDTH, FIRST_ACCURACY, 0);
     loop {
         objective.loss = SmoothLoss::RoundedHinge { width };
-        let stage = Limits { relative: 0.0, absolute: accuracy, ..*limits };
+        let stage = Limits { relative: 0.0, absolute: accuracy, by_proof: true, ..*limits };
         let minimum = minimise(objective, parameters, &mut None, &stage, &open)?;
         steps += minimum.steps;
+        let mut improved = false;
         for (j, point) in certify(objective, parameters, &minimum.evaluation, width).into_iter().enumerate() {
-            if open[j] {
+            if open[j] && point.gap < best[j].gap {
+                best[j] = point;
+                best_parameters.column_mut(j).assign(&parameters.column(j));
                 open[j] = point.gap > limits.accuracy(point.primal);
-                found[j] = point;
+                improved = true;
             }
         }
+        if std::env::var("DBG").is_ok() {
+            eprintln!(
+                "width {width:e} gaps {:?} conv {}",
+                best.iter().map(|p| p.gap).collect::<Vec<_>>(),
+                minimum.converged
+            );
+        }
+        // Where a narrower rounding improves nothing, rounding errors decide which rows are inside.
         let converged = !open.contains(&true);
-        if converged || width < LAST_WIDTH || objective.passes() >= limits.pass_limit {
+        if converged || !improved || objective.passes() >= limits.pass_limit {
+            parameters.assign(&best_parameters);
             return Ok(HingeMinimum {
-                objectives: found.iter().map(|point| point.primal).collect(),
-                gaps: found.iter().map(|point| point.gap).collect(),
+                objectives: best.iter().map(|point| point.primal).collect(),
+                gaps: best.iter().map(|point| point.gap).collect(),
                 evaluation: minimum.evaluation,
                 steps,
                 converged,
             });
         }
-        let shrink = shrinking(&found, &open, limits);
+        let missing: Vec<PrimalDual> =
+            best.iter().zip(&open).filter(|(_, open)| **open).map(|(point, _)| *point).collect();
+        let shrink = shrinking(&missing, limits);
         width *= shrink;
-        let worst = found.iter().zip(&open).filter(|(_, open)| **open).map(|(point, _)| point.gap).fold(0.0, f64::max);
-        accuracy = 0.05 * shrink * worst;
+        accuracy = SOLVE_SHARE * shrink * missing.iter().map(|point| point.gap).fold(0.0, f64::max);
         objective.loss = SmoothLoss::RoundedHinge { width };
         settle_intercepts(objective, parameters, &minimum.evaluation.decisions, &open);
     }
 }
 
-/// How much narrower the next rounding is: the gap falls at least in proportion, so no further than
-/// what is wanted, and in steps that keep the warm start near.
-fn shrinking(found: &[PrimalDual], open: &[bool], limits: &Limits) -> f64 {
-    let missing = found.iter().zip(open).filter(|(_, open)| **open);
-    let needed = missing.map(|(point, _)| limits.accuracy(point.primal) / point.gap).fold(1.0, f64::min);
-    (0.5 * needed).clamp(0.1, 0.5)
+/// How much narrower the next rounding is: the gap falls about in proportion, so no further than what
+/// is wanted, and in steps that keep the warm start near.
+fn shrinking(missing: &[PrimalDual], limits: &Limits) -> f64 {
+    let needed = missing.iter().map(|point| limits.accuracy(point.primal) / point.gap).fold(1.0, f64::min);
+    (0.5 * needed).clamp(0.3, 0.5)
 }
 
 /// Primal value and duality gap of the true hinge, per column.

@@ -26,11 +26,6 @@ impl SmoothLoss {
         self == Self::Softmax
     }
 
-    /// Can the curvature of a row be exactly zero?
-    pub(super) fn has_flat_rows(self) -> bool {
-        matches!(self, Self::SquaredHinge | Self::RoundedHinge { .. })
-    }
-
     /// Value, first and second derivative of a margin loss at `margin`.
     fn at_margin(self, margin: f64) -> [f64; 3] {
         match self {

@@ -156,6 +156,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
     let limits = Limits {
         relative: settings.tolerance,
         absolute: 1e-3 * settings.tolerance,
+        by_proof: false,
         pass_limit: settings.pass_limit,
         row_limit: settings.preconditioner_rows.unwrap_or_else(|| (2 * s).max(8192)),
     };
@@ -173,7 +174,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
         (found.objectives, certificate, found.evaluation, found.steps, found.converged)
     } else {
         let found = minimise(&objective, &mut parameters, &mut None, &limits, &vec![true; k])?;
-        let certificate = Certificate::NewtonDecrement(worst(&found.decrements));
+        let certificate = Certificate::NewtonDecrement(worst(&found.errors));
         (found.evaluation.objectives.clone(), certificate, found.evaluation, found.steps, found.converged)
     };
     if smooth.couples_columns() {

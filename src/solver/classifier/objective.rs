@@ -86,7 +86,7 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         })
     }
 
-    /// ∇²·`direction`, and the change Ψ·`direction` of the decision values, in one pass.
+    /// (∇² + damping of the intercepts)·`direction`, and the change Ψ·`direction` of the decision values, in one pass.
     pub(super) fn bend(
         &self,
         at: &Evaluation,
@@ -98,8 +98,18 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
             let curvatures = at.curvatures.row(row).to_slice().expect("a row is contiguous");
             loss.bend(curvatures, rows.weights[row], back);
         })?;
-        let bent = swept.back / self.total_weight + self.penalised(direction) * (2.0 * self.ridge);
+        let mut bent = swept.back / self.total_weight + self.penalised(direction) * (2.0 * self.ridge);
+        let last = self.feature_count();
+        for (j, damping) in self.intercept_damping(at).into_iter().enumerate() {
+            bent[[last, j]] += damping * direction[[last, j]];
+        }
         Ok((bent, swept.forward))
+    }
+
+    /// What is added to the curvature of the intercepts, which nothing penalises and which may have
+    /// none of their own: enough to keep a step within a few units, vanishing at the optimum.
+    pub(super) fn intercept_damping(&self, at: &Evaluation) -> Vec<f64> {
+        at.gradient.row(self.feature_count()).iter().map(|slope| 0.1 * slope.abs() + 1e-9).collect()
     }
 
     /// First and second derivative in t of the mean loss at `decisions` + t·`change`, per problem and
@@ -163,6 +173,14 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         let mut weights = parameters.clone();
         weights.slice_mut(s![self.feature_count().., ..]).fill(0.0);
         weights
+    }
+
+    /// ‖∇_W‖²/(4λ) per problem: with the intercepts settled, the duality gap at the dual point
+    /// αᵢ = −ℓ'(mᵢ), because Fenchel's inequality is an equality at every row and what is left is
+    /// λ‖W − W(α)‖².
+    pub(super) fn gaps(&self, gradient: &Array2<f64>) -> Vec<f64> {
+        let gradient = self.penalised(gradient);
+        self.dots(&gradient, &gradient).iter().map(|square| square / (4.0 * self.ridge)).collect()
     }
 
     /// The curvature of each row as one number, weight included.
