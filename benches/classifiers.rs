@@ -3,6 +3,8 @@
 //! `cargo bench --bench classifiers -- FOLDER NAME FEATURES CLASSES LAMBDA TOLERANCE [ROWS]` reads FOLDER/NAME.f32
 //! and FOLDER/NAME.y.
 
+#![allow(clippy::unwrap_used)] // a bench may panic
+
 use bochner::linalg::use_one_blas_thread;
 use bochner::solver::{ClassRows, ClassifierSettings, FeatureBlocks, Loss, solve_classifier};
 use ndarray::{Array2, ArrayView2, s};

@@ -3,9 +3,11 @@
 #![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
 
 use cblas_sys::{
-    CBLAS_DIAG, CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_dtrsm, cblas_ssyrk, cblas_strsm,
+    CBLAS_DIAG, CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_dtrsm, cblas_ssyrk,
+    cblas_strsm,
 };
-use ndarray::{Array1, Array2, ArrayView2, LinalgScalar};
+use ndarray::{Array1, Array2, ArrayView2, LinalgScalar, OwnedRepr};
+use ndarray_linalg::cholesky::CholeskyFactorized;
 use ndarray_linalg::{FactorizeCInto, InverseC, Lapack, SolveC, UPLO};
 use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::{c_char, c_int};
@@ -28,8 +30,8 @@ pub trait Real: LinalgScalar + Send + Sync {
     /// L with L·Lᵀ = `matrix`, of both of which only the lower triangle counts.
     fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError>;
 
-    /// Overwrites `columns` (order×k) with X, where op(L)·X = `columns` and op transposes if asked to.
-    fn solve_triangle(lower: &Array2<Self>, transposed: bool, columns: &mut Array2<Self>);
+    /// Overwrites `columns` (order×k) with X, where L·Lᵀ·X = `columns`.
+    fn solve_factored(lower: &Array2<Self>, columns: &mut Array2<Self>);
 }
 
 impl Real for f32 {
@@ -65,28 +67,30 @@ impl Real for f32 {
     }
 
     fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError> {
-        lower_factor(matrix)
+        Ok(factorise(matrix)?.factor.reversed_axes())
     }
 
-    fn solve_triangle(lower: &Array2<Self>, transposed: bool, columns: &mut Array2<Self>) {
+    fn solve_factored(lower: &Array2<Self>, columns: &mut Array2<Self>) {
         let (order, count) = triangle_shape(lower, columns);
-        // SAFETY: `triangle_shape` checked that both arrays are row-major and dense, `lower` order×order
-        // and `columns` order×count, which CBLAS overwrites.
-        unsafe {
-            cblas_strsm(
-                CBLAS_LAYOUT::CblasRowMajor,
-                CBLAS_SIDE::CblasLeft,
-                CBLAS_UPLO::CblasLower,
-                transposition(transposed),
-                CBLAS_DIAG::CblasNonUnit,
-                order,
-                count,
-                1.0,
-                lower.as_ptr(),
-                order,
-                columns.as_mut_ptr(),
-                count,
-            );
+        for transposed in [CBLAS_TRANSPOSE::CblasNoTrans, CBLAS_TRANSPOSE::CblasTrans] {
+            // SAFETY: `triangle_shape` checked that both arrays are row-major and dense, `lower`
+            // order×order and `columns` order×count, which CBLAS overwrites.
+            unsafe {
+                cblas_strsm(
+                    CBLAS_LAYOUT::CblasRowMajor,
+                    CBLAS_SIDE::CblasLeft,
+                    CBLAS_UPLO::CblasLower,
+                    transposed,
+                    CBLAS_DIAG::CblasNonUnit,
+                    order,
+                    count,
+                    1.0,
+                    lower.as_ptr(),
+                    order,
+                    columns.as_mut_ptr(),
+                    count,
+                );
+            }
         }
     }
 }
@@ -123,28 +127,29 @@ impl Real for f64 {
     }
 
     fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError> {
-        lower_factor(matrix)
+        Ok(factorise(matrix)?.factor.reversed_axes())
     }
 
-    fn solve_triangle(lower: &Array2<Self>, transposed: bool, columns: &mut Array2<Self>) {
+    fn solve_factored(lower: &Array2<Self>, columns: &mut Array2<Self>) {
         let (order, count) = triangle_shape(lower, columns);
-        // SAFETY: `triangle_shape` checked that both arrays are row-major and dense, `lower` order×order
-        // and `columns` order×count, which CBLAS overwrites.
-        unsafe {
-            cblas_dtrsm(
-                CBLAS_LAYOUT::CblasRowMajor,
-                CBLAS_SIDE::CblasLeft,
-                CBLAS_UPLO::CblasLower,
-                transposition(transposed),
-                CBLAS_DIAG::CblasNonUnit,
-                order,
-                count,
-                1.0,
-                lower.as_ptr(),
-                order,
-                columns.as_mut_ptr(),
-                count,
-            );
+        for transposed in [CBLAS_TRANSPOSE::CblasNoTrans, CBLAS_TRANSPOSE::CblasTrans] {
+            // SAFETY: as for f32.
+            unsafe {
+                cblas_dtrsm(
+                    CBLAS_LAYOUT::CblasRowMajor,
+                    CBLAS_SIDE::CblasLeft,
+                    CBLAS_UPLO::CblasLower,
+                    transposed,
+                    CBLAS_DIAG::CblasNonUnit,
+                    order,
+                    count,
+                    1.0,
+                    lower.as_ptr(),
+                    order,
+                    columns.as_mut_ptr(),
+                    count,
+                );
+            }
         }
     }
 }
@@ -160,26 +165,24 @@ impl RankUpdate {
         let (rows, columns) = block.dim();
         assert!(block.is_standard_layout() && gram.is_standard_layout());
         assert_eq!(gram.dim(), (columns, columns));
-        let fits = |count: usize| i32::try_from(count).expect("a block has fewer than 2^31 rows");
-        Self { rows: fits(rows), columns: fits(columns) }
+        Self { rows: blas_count(rows), columns: blas_count(columns) }
     }
 }
 
-fn lower_factor<T: Lapack>(matrix: Array2<T>) -> Result<Array2<T>, FactorError> {
+fn factorise<T: Lapack>(matrix: Array2<T>) -> Result<CholeskyFactorized<OwnedRepr<T>>, FactorError> {
     // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
     let factor = matrix.reversed_axes().factorizec_into(UPLO::Upper);
-    Ok(factor.map_err(|cause| FactorError::new("Cholesky factorisation", cause))?.factor.reversed_axes())
+    factor.map_err(|cause| FactorError::new("Cholesky factorisation", cause))
 }
 
-fn triangle_shape<T>(lower: &Array2<T>, columns: &Array2<T>) -> (i32, i32) {
+fn triangle_shape<T>(lower: &Array2<T>, columns: &Array2<T>) -> (c_int, c_int) {
     assert!(lower.is_standard_layout() && columns.is_standard_layout());
     assert!(lower.is_square() && columns.nrows() == lower.nrows());
-    let fits = |count: usize| i32::try_from(count).expect("a matrix has fewer than 2^31 rows");
-    (fits(columns.nrows()), fits(columns.ncols()))
+    (blas_count(columns.nrows()), blas_count(columns.ncols()))
 }
 
-fn transposition(transposed: bool) -> CBLAS_TRANSPOSE {
-    if transposed { CBLAS_TRANSPOSE::CblasTrans } else { CBLAS_TRANSPOSE::CblasNoTrans }
+fn blas_count(count: usize) -> c_int {
+    c_int::try_from(count).expect("a block has fewer than 2^31 rows")
 }
 
 unsafe extern "C" {
@@ -223,18 +226,13 @@ impl FactorError {
 
 /// A = L·Lᵀ of a symmetric positive definite matrix, ready to solve with.
 pub struct Cholesky {
-    factor: ndarray_linalg::cholesky::CholeskyFactorized<ndarray::OwnedRepr<f64>>,
+    factor: CholeskyFactorized<OwnedRepr<f64>>,
 }
 
 impl Cholesky {
     /// Factors `matrix`, of which only the lower triangle is read.
     pub fn factor(matrix: Array2<f64>) -> Result<Self, FactorError> {
-        // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
-        let factor = matrix
-            .reversed_axes()
-            .factorizec_into(UPLO::Upper)
-            .map_err(|cause| FactorError::new("Cholesky factorisation", cause))?;
-        Ok(Self { factor })
+        Ok(Self { factor: factorise(matrix)? })
     }
 
     /// L, the lower triangle row by row.
@@ -344,18 +342,15 @@ mod tests {
         f64::rank_update(block.view(), &mut double);
         let mut single = Array2::<f32>::zeros((3, 3));
         f32::rank_update(block.mapv(|value| value as f32).view(), &mut single);
-        for i in 0..3 {
-            for j in 0..=i {
-                assert!((double[[i, j]] - expected[[i, j]]).abs() < 1e-14);
-                assert!((f64::from(single[[i, j]]) - expected[[i, j]]).abs() < 1e-6);
-            }
+        for (i, j) in (0..3).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+            assert!((double[[i, j]] - expected[[i, j]]).abs() < 1e-14);
+            assert!((f64::from(single[[i, j]]) - expected[[i, j]]).abs() < 1e-6);
         }
     }
 
     #[test]
     fn cholesky_reads_the_lower_triangle_only() {
-        let garbage = f64::NAN;
-        let matrix = array![[4.0, garbage, garbage], [2.0, 5.0, garbage], [1.0, -1.0, 3.0]];
+        let matrix = array![[4.0, f64::NAN, f64::NAN], [2.0, 5.0, f64::NAN], [1.0, -1.0, 3.0]];
         let mut full = matrix.clone();
         mirror_lower(&mut full);
         let b = array![1.0, -2.0, 0.5];
@@ -365,18 +360,14 @@ mod tests {
     }
 
     #[test]
-    fn two_triangles_solve_all_columns_in_both_precisions() {
+    fn all_columns_are_solved_at_once() {
         let full = array![[4.0, 2.0, 1.0], [2.0, 5.0, -1.0], [1.0, -1.0, 3.0]];
         let b = array![[1.0, 0.0], [-2.0, 3.0], [0.5, 7.0]];
         let mut x = b.clone();
-        let lower = f64::lower_factor(full.clone()).unwrap();
-        f64::solve_triangle(&lower, false, &mut x);
-        f64::solve_triangle(&lower, true, &mut x);
+        f64::solve_factored(&f64::lower_factor(full.clone()).unwrap(), &mut x);
         assert!((&full.dot(&x) - &b).iter().all(|difference| difference.abs() < 1e-14));
-        let mut single = b.mapv(|value| value as f32);
-        let lower = f32::lower_factor(full.mapv(|value| value as f32)).unwrap();
-        f32::solve_triangle(&lower, false, &mut single);
-        f32::solve_triangle(&lower, true, &mut single);
+        let (full, mut single) = (full.mapv(|value| value as f32), b.mapv(|value| value as f32));
+        f32::solve_factored(&f32::lower_factor(full).unwrap(), &mut single);
         assert!((&single.mapv(f64::from) - &x).iter().all(|difference| difference.abs() < 1e-5));
     }
 
@@ -386,11 +377,7 @@ mod tests {
         let factor = Cholesky::factor(array![[4.0, 0.0], [2.0, 5.0]]).unwrap();
         assert_eq!(factor.lower_rows(), [2.0, 1.0, 2.0]);
         assert!((factor.inverse_trace().unwrap() - 9.0 / 16.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn an_indefinite_matrix_is_refused() {
-        assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err());
+        assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err(), "an indefinite matrix");
     }
 
     #[test]

@@ -53,14 +53,14 @@ pub(super) fn newton_step<T: Real, B: FeatureBlocks<T>>(
     let mut search = preconditioned;
     let mut iterations = 0;
     while iterations < stop.iteration_limit && open.contains(&true) {
-        let (bent, moved) = objective.bend(at, &search)?;
-        let curvatures = objective.dots(&search, &bent);
+        let bent = objective.bend(at, &search)?;
+        let curvatures = objective.dots(&search, &bent.product);
         let lengths: Vec<f64> = (0..open.len())
             .map(|j| if open[j] && curvatures[j] > 0.0 { squares[j] / curvatures[j] } else { 0.0 })
             .collect();
         add_scaled(&mut direction, &search, &lengths);
-        add_scaled(&mut change, &moved, &lengths);
-        add_scaled(&mut residual, &bent, &lengths.iter().map(|length| -length).collect::<Vec<_>>());
+        add_scaled(&mut change, &bent.change, &lengths);
+        add_scaled(&mut residual, &bent.product, &lengths.iter().map(|length| -length).collect::<Vec<_>>());
         preconditioned = preconditioner.apply(&residual);
         let next = objective.dots(&residual, &preconditioned);
         let ratios: Vec<f64> =

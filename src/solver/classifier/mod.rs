@@ -10,6 +10,9 @@ mod rows;
 /// The losses, row by row.
 mod loss;
 
+/// Products with a few columns.
+mod skinny;
+
 /// One pass over the features.
 mod sweep;
 
@@ -164,7 +167,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
         Loss::Logistic if k == 1 => SmoothLoss::Logistic,
         Loss::Logistic => SmoothLoss::Softmax,
         Loss::SquaredHinge => SmoothLoss::SquaredHinge,
-        Loss::Hinge => SmoothLoss::RoundedHinge { width: 1.0 },
+        Loss::Hinge => SmoothLoss::RoundedHinge { width: 1.0, held: 1.0 },
     };
     let mut objective = Objective::<T, B>::new(blocks, rows, smooth, settings.ridge, settings.threads);
     let worst = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);

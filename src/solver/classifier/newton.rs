@@ -23,10 +23,13 @@ const INTERCEPT_SHARE: f64 = 1e-9;
 const LOOSEST_SOLVE: f64 = 0.1;
 
 /// A solve longer than this asks for a new preconditioner.
-const LONG_SOLVE: usize = 10;
+const LONG_SOLVE: usize = 20;
 
 /// Most products in one solve.
 const SOLVE_LIMIT: usize = 100;
+
+/// Most steps: a problem that takes more is better served by the next rounding, or not at all.
+const STEP_LIMIT: usize = 60;
 
 /// Steps in a row that improve nothing before the solve ends.
 const STALL_LIMIT: usize = 2;
@@ -78,10 +81,9 @@ pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
     let mut open = open.to_vec();
     let mut errors = vec![f64::INFINITY; k];
     let mut relative = LOOSEST_SOLVE;
-    let began = std::time::Instant::now();
     let (mut steps, mut stalls) = (0, 0);
     let mut stale = preconditioner.is_none();
-    while open.contains(&true) && objective.passes() < limits.pass_limit {
+    while open.contains(&true) && steps < STEP_LIMIT && objective.passes() < limits.pass_limit {
         if stale {
             *preconditioner = Some(Preconditioner::new(objective, &at, limits.row_limit)?);
         }
@@ -107,9 +109,6 @@ pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
         let next = objective.evaluate(parameters)?;
         steps += 1;
 
-        if std::env::var("DBG").is_ok() {
-            eprintln!("{:.2} {:?} it {} t {:?} dec {:.1e} obj {:.12} wanted {:.1e} passes {}", began.elapsed().as_secs_f64(), objective.loss, step.iterations, &lengths[..lengths.len().min(4)], step.decrements.iter().copied().fold(0.0, f64::max), next.objectives[0], wanted[0], objective.passes());
-        }
         let found = if limits.by_proof { objective.gaps(&next.gradient) } else { step.decrements };
         let mut improved = false;
         for j in 0..k {

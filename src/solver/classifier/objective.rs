@@ -1,6 +1,6 @@
 //! (1/C)Σ cᵢ ℓ(yᵢ, f(xᵢ)) + λ‖W‖² at a point, with its gradient and its Hessian as an operator.
 
-use super::loss::SmoothLoss;
+use super::loss::{LineSums, SmoothLoss};
 use super::rows::{ClassRows, FeatureBlocks};
 use super::sweep::{RowWork, Swept, sweep};
 use crate::linalg::Real;
@@ -38,6 +38,14 @@ pub(super) struct Evaluation {
     pub(super) decisions: Array2<f64>,
     /// ∂²ℓ of every row, as [`SmoothLoss::bend`] takes it, n×k.
     pub(super) curvatures: Array2<f64>,
+}
+
+/// The Hessian times a direction.
+pub(super) struct Bent {
+    /// ∇²·direction, (s+1)×k.
+    pub(super) product: Array2<f64>,
+    /// Ψ·direction, n×k.
+    pub(super) change: Array2<f64>,
 }
 
 impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
@@ -87,11 +95,7 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
     }
 
     /// (∇² + damping of the intercepts)·`direction`, and the change Ψ·`direction` of the decision values, in one pass.
-    pub(super) fn bend(
-        &self,
-        at: &Evaluation,
-        direction: &Array2<f64>,
-    ) -> Result<(Array2<f64>, Array2<f64>), Interrupted<B::Error>> {
+    pub(super) fn bend(&self, at: &Evaluation, direction: &Array2<f64>) -> Result<Bent, Interrupted<B::Error>> {
         let (loss, rows) = (self.loss, self.rows);
         let swept = self.sweep(direction, |RowWork { row, forward, back, .. }| {
             back.copy_from_slice(forward);
@@ -103,7 +107,7 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         for (j, damping) in self.intercept_damping(at).into_iter().enumerate() {
             bent[[last, j]] += damping * direction[[last, j]];
         }
-        Ok((bent, swept.forward))
+        Ok(Bent { product: bent, change: swept.forward })
     }
 
     /// What is added to the curvature of the intercepts, which nothing penalises and which may have
@@ -120,37 +124,28 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         let sums = in_order(
             self.threads,
             rows.row_count().div_ceil(DECISION_ROWS),
-            || vec![vec![0.0; k]; 4],
-            |chunk, scratch| -> Result<(), Infallible> {
-                let [moved, slopes, curvatures, probabilities] = &mut scratch[..] else { unreachable!("four buffers") };
-                slopes.fill(0.0);
-                curvatures.fill(0.0);
+            || (vec![0.0; k], LineSums::new(k)),
+            |chunk, (moved, sums)| -> Result<(), Infallible> {
+                *sums = LineSums::new(k);
                 for row in range(chunk) {
                     let change = change.row(row).to_slice().expect("a row is contiguous");
-                    for (((moved, decision), change), step) in
-                        moved.iter_mut().zip(decisions.row(row)).zip(change).zip(steps)
-                    {
+                    let steps = change.iter().zip(steps).zip(decisions.row(row));
+                    for (moved, ((change, step), decision)) in moved.iter_mut().zip(steps) {
                         *moved = decision + step * change;
                     }
-                    let (class, weight) = (rows.classes[row], rows.weights[row]);
-                    loss.along(moved, change, class, weight, slopes, curvatures, probabilities);
+                    loss.along(moved, change, rows.classes[row], rows.weights[row], sums);
                 }
                 Ok(())
             },
-            (vec![0.0; k], vec![0.0; k]),
-            |_, scratch, (slopes, curvatures)| {
-                slopes.iter_mut().zip(&scratch[1]).for_each(|(sum, value)| *sum += value);
-                curvatures.iter_mut().zip(&scratch[2]).for_each(|(sum, value)| *sum += value);
+            LineSums::new(k),
+            |_, (_, sums), total| {
+                total.add(sums);
                 Ok(())
             },
         );
-        let Ok((slopes, curvatures)) = sums else { unreachable!("arithmetic on rows does not fail") };
-        let (slopes, curvatures) = (self.couple(slopes), self.couple(curvatures));
-        slopes
-            .iter()
-            .zip(curvatures)
-            .map(|(slope, bend)| [slope / self.total_weight, bend / self.total_weight])
-            .collect()
+        let Ok(LineSums { slopes, curvatures, .. }) = sums else { unreachable!("arithmetic on rows does not fail") };
+        let derivatives = self.couple(slopes).into_iter().zip(self.couple(curvatures));
+        derivatives.map(|(slope, bend)| [slope / self.total_weight, bend / self.total_weight]).collect()
     }
 
     /// Inner products per problem: column by column, or the Frobenius product repeated if coupled.

@@ -5,9 +5,9 @@
 //! probability πᵢ = min(1, τhᵢ) and counted hᵢ/πᵢ: flat rows are left out, and if all others fit the sum is
 //! exact. A full sum would cost n·s² operations, more than the whole solve at large n.
 
+use super::ClassifierError;
 use super::objective::{Evaluation, Objective};
 use super::rows::FeatureBlocks;
-use super::ClassifierError;
 use crate::linalg::Real;
 use crate::solver::{Interrupted, in_order};
 use ndarray::{Array2, Axis, s};
@@ -39,28 +39,21 @@ impl<T: Real> Preconditioner<T> {
         at: &Evaluation,
         row_limit: usize,
     ) -> Result<Self, ClassifierError<B::Error>> {
-        let t0 = std::time::Instant::now();
         let sample = systematic_sample(&objective.row_curvatures(at), row_limit);
         let rows = gather(objective, &sample)?;
-        let t1 = t0.elapsed();
         let damping = objective.intercept_damping(at);
         let damping = damping.iter().sum::<f64>() / damping.len() as f64;
         let s = objective.feature_count();
         for attempt in 0.. {
             let mut system = products(&rows, objective.threads); // (1/C)Σ h[ψ;1][ψ;1]ᵀ, lower triangle
-            let t2 = t0.elapsed();
             // Rounding makes a nearly singular matrix indefinite: as much jitter as it takes.
-            let jitter = T::EPSILON * system.diag().iter().map(|value| value.to_f64()).sum::<f64>() * 100_f64.powi(attempt);
+            let jitter =
+                T::EPSILON * system.diag().iter().map(|value| value.to_f64()).sum::<f64>() * 100_f64.powi(attempt);
             let (ridge, last) = (2.0 * objective.ridge + jitter, damping + jitter);
             system.diag_mut().slice_mut(s![..s]).mapv_inplace(|value| value + T::from_f64(ridge));
             system[[s, s]] = system[[s, s]] + T::from_f64(last);
             match T::lower_factor(system) {
-                Ok(lower) => {
-                    if std::env::var("DBG").is_ok() {
-                        eprintln!("    precond rows {} gather {:?} syrk {:?} chol {:?} attempt {attempt}", rows.nrows(), t1, t2 - t1, t0.elapsed() - t2);
-                    }
-                    return Ok(Self { lower });
-                }
+                Ok(lower) => return Ok(Self { lower }),
                 Err(error) if attempt == ATTEMPTS => return Err(error.into()),
                 Err(_) => {}
             }
@@ -71,8 +64,7 @@ impl<T: Real> Preconditioner<T> {
     /// M⁻¹·`residual`, (s+1)×k.
     pub(super) fn apply(&self, residual: &Array2<f64>) -> Array2<f64> {
         let mut columns = residual.mapv(T::from_f64);
-        T::solve_triangle(&self.lower, false, &mut columns);
-        T::solve_triangle(&self.lower, true, &mut columns);
+        T::solve_factored(&self.lower, &mut columns);
         columns.mapv(T::to_f64)
     }
 }
