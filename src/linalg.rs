@@ -2,9 +2,13 @@
 //! allowed `unsafe`.
 #![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
 
-use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_ssyrk};
-use ndarray::{Array1, Array2, ArrayView2, LinalgScalar};
-use ndarray_linalg::{FactorizeCInto, InverseC, SolveC, UPLO};
+use cblas_sys::{
+    CBLAS_DIAG, CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_dtrsm, cblas_ssyrk,
+    cblas_strsm,
+};
+use ndarray::{Array1, Array2, ArrayView2, LinalgScalar, OwnedRepr};
+use ndarray_linalg::cholesky::CholeskyFactorized;
+use ndarray_linalg::{FactorizeCInto, InverseC, Lapack, SolveC, UPLO};
 use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::{c_char, c_int};
 
@@ -22,6 +26,12 @@ pub trait Real: LinalgScalar + Send + Sync {
     /// Overwrites the lower triangle of `gram` (s×s) with BᵀB, where `block` is B (rows×s).
     /// `?syrk` does half the work of a general product, which is all ndarray offers.
     fn rank_update(block: ArrayView2<Self>, gram: &mut Array2<Self>);
+
+    /// L with L·Lᵀ = `matrix`, of both of which only the lower triangle counts.
+    fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError>;
+
+    /// Overwrites `columns` (order×k) with X, where L·Lᵀ·X = `columns`.
+    fn solve_factored(lower: &Array2<Self>, columns: &mut Array2<Self>);
 }
 
 impl Real for f32 {
@@ -53,6 +63,34 @@ impl Real for f32 {
                 gram.as_mut_ptr(),
                 shape.columns,
             );
+        }
+    }
+
+    fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError> {
+        Ok(factorise(matrix)?.factor.reversed_axes())
+    }
+
+    fn solve_factored(lower: &Array2<Self>, columns: &mut Array2<Self>) {
+        let (order, count) = triangle_shape(lower, columns);
+        for transposed in [CBLAS_TRANSPOSE::CblasNoTrans, CBLAS_TRANSPOSE::CblasTrans] {
+            // SAFETY: `triangle_shape` checked that both arrays are row-major and dense, `lower`
+            // order×order and `columns` order×count, which CBLAS overwrites.
+            unsafe {
+                cblas_strsm(
+                    CBLAS_LAYOUT::CblasRowMajor,
+                    CBLAS_SIDE::CblasLeft,
+                    CBLAS_UPLO::CblasLower,
+                    transposed,
+                    CBLAS_DIAG::CblasNonUnit,
+                    order,
+                    count,
+                    1.0,
+                    lower.as_ptr(),
+                    order,
+                    columns.as_mut_ptr(),
+                    count,
+                );
+            }
         }
     }
 }
@@ -87,6 +125,33 @@ impl Real for f64 {
             );
         }
     }
+
+    fn lower_factor(matrix: Array2<Self>) -> Result<Array2<Self>, FactorError> {
+        Ok(factorise(matrix)?.factor.reversed_axes())
+    }
+
+    fn solve_factored(lower: &Array2<Self>, columns: &mut Array2<Self>) {
+        let (order, count) = triangle_shape(lower, columns);
+        for transposed in [CBLAS_TRANSPOSE::CblasNoTrans, CBLAS_TRANSPOSE::CblasTrans] {
+            // SAFETY: as for f32.
+            unsafe {
+                cblas_dtrsm(
+                    CBLAS_LAYOUT::CblasRowMajor,
+                    CBLAS_SIDE::CblasLeft,
+                    CBLAS_UPLO::CblasLower,
+                    transposed,
+                    CBLAS_DIAG::CblasNonUnit,
+                    order,
+                    count,
+                    1.0,
+                    lower.as_ptr(),
+                    order,
+                    columns.as_mut_ptr(),
+                    count,
+                );
+            }
+        }
+    }
 }
 
 /// The checked shape of one rank-k update.
@@ -100,24 +165,28 @@ impl RankUpdate {
         let (rows, columns) = block.dim();
         assert!(block.is_standard_layout() && gram.is_standard_layout());
         assert_eq!(gram.dim(), (columns, columns));
-        let fits = |count: usize| i32::try_from(count).expect("a block has fewer than 2^31 rows");
-        Self { rows: fits(rows), columns: fits(columns) }
+        Self { rows: blas_count(rows), columns: blas_count(columns) }
     }
+}
+
+fn factorise<T: Lapack>(matrix: Array2<T>) -> Result<CholeskyFactorized<OwnedRepr<T>>, FactorError> {
+    // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
+    let factor = matrix.reversed_axes().factorizec_into(UPLO::Upper);
+    factor.map_err(|cause| FactorError::new("Cholesky factorisation", cause))
+}
+
+fn triangle_shape<T>(lower: &Array2<T>, columns: &Array2<T>) -> (c_int, c_int) {
+    assert!(lower.is_standard_layout() && columns.is_standard_layout());
+    assert!(lower.is_square() && columns.nrows() == lower.nrows());
+    (blas_count(columns.nrows()), blas_count(columns.ncols()))
+}
+
+fn blas_count(count: usize) -> c_int {
+    c_int::try_from(count).expect("a block has fewer than 2^31 rows")
 }
 
 unsafe extern "C" {
     fn openblas_set_num_threads(count: c_int);
-
-    fn dpotrs_(
-        uplo: *const c_char,
-        n: *const c_int,
-        nrhs: *const c_int,
-        a: *const f64,
-        lda: *const c_int,
-        b: *mut f64,
-        ldb: *const c_int,
-        info: *mut c_int,
-    );
 
     fn dsyevd_(
         jobz: *const c_char,
@@ -157,18 +226,13 @@ impl FactorError {
 
 /// A = L·Lᵀ of a symmetric positive definite matrix, ready to solve with.
 pub struct Cholesky {
-    factor: ndarray_linalg::cholesky::CholeskyFactorized<ndarray::OwnedRepr<f64>>,
+    factor: CholeskyFactorized<OwnedRepr<f64>>,
 }
 
 impl Cholesky {
     /// Factors `matrix`, of which only the lower triangle is read.
     pub fn factor(matrix: Array2<f64>) -> Result<Self, FactorError> {
-        // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
-        let factor = matrix
-            .reversed_axes()
-            .factorizec_into(UPLO::Upper)
-            .map_err(|cause| FactorError::new("Cholesky factorisation", cause))?;
-        Ok(Self { factor })
+        Ok(Self { factor: factorise(matrix)? })
     }
 
     /// L, the lower triangle row by row.
@@ -187,32 +251,6 @@ impl Cholesky {
     /// Solves A·x = b.
     pub fn solve(&self, b: &Array1<f64>) -> Result<Array1<f64>, FactorError> {
         self.factor.solvec(b).map_err(|cause| FactorError::new("Cholesky solve", cause))
-    }
-
-    /// Solves A·X = B for all columns of B at once.
-    pub fn solve_columns(&self, b: &Array2<f64>) -> Array2<f64> {
-        let upper = &self.factor.factor;
-        let order = upper.nrows();
-        assert!(upper.t().is_standard_layout() && upper.is_square() && b.nrows() == order);
-        let fits = |count: usize| i32::try_from(count).expect("a matrix has fewer than 2^31 rows");
-        let (n, columns, mut status) = (fits(order), fits(b.ncols()), 0);
-        let mut solution = b.t().as_standard_layout().into_owned(); // columns of B one after the other
-        // SAFETY: to Fortran `upper` is a dense column-major order×order array and `solution` an
-        // order×columns one, which it overwrites.
-        unsafe {
-            dpotrs_(
-                c"U".as_ptr(),
-                &raw const n,
-                &raw const columns,
-                upper.as_ptr(),
-                &raw const n,
-                solution.as_mut_ptr(),
-                &raw const n,
-                &raw mut status,
-            );
-        }
-        assert_eq!(status, 0, "dpotrs refuses nothing but wrong arguments");
-        solution.t().as_standard_layout().into_owned()
     }
 }
 
@@ -304,18 +342,15 @@ mod tests {
         f64::rank_update(block.view(), &mut double);
         let mut single = Array2::<f32>::zeros((3, 3));
         f32::rank_update(block.mapv(|value| value as f32).view(), &mut single);
-        for i in 0..3 {
-            for j in 0..=i {
-                assert!((double[[i, j]] - expected[[i, j]]).abs() < 1e-14);
-                assert!((f64::from(single[[i, j]]) - expected[[i, j]]).abs() < 1e-6);
-            }
+        for (i, j) in (0..3).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+            assert!((double[[i, j]] - expected[[i, j]]).abs() < 1e-14);
+            assert!((f64::from(single[[i, j]]) - expected[[i, j]]).abs() < 1e-6);
         }
     }
 
     #[test]
     fn cholesky_reads_the_lower_triangle_only() {
-        let garbage = f64::NAN;
-        let matrix = array![[4.0, garbage, garbage], [2.0, 5.0, garbage], [1.0, -1.0, 3.0]];
+        let matrix = array![[4.0, f64::NAN, f64::NAN], [2.0, 5.0, f64::NAN], [1.0, -1.0, 3.0]];
         let mut full = matrix.clone();
         mirror_lower(&mut full);
         let b = array![1.0, -2.0, 0.5];
@@ -328,8 +363,12 @@ mod tests {
     fn all_columns_are_solved_at_once() {
         let full = array![[4.0, 2.0, 1.0], [2.0, 5.0, -1.0], [1.0, -1.0, 3.0]];
         let b = array![[1.0, 0.0], [-2.0, 3.0], [0.5, 7.0]];
-        let x = Cholesky::factor(full.clone()).unwrap().solve_columns(&b);
+        let mut x = b.clone();
+        f64::solve_factored(&f64::lower_factor(full.clone()).unwrap(), &mut x);
         assert!((&full.dot(&x) - &b).iter().all(|difference| difference.abs() < 1e-14));
+        let (full, mut single) = (full.mapv(|value| value as f32), b.mapv(|value| value as f32));
+        f32::solve_factored(&f32::lower_factor(full).unwrap(), &mut single);
+        assert!((&single.mapv(f64::from) - &x).iter().all(|difference| difference.abs() < 1e-5));
     }
 
     #[test]
@@ -338,11 +377,7 @@ mod tests {
         let factor = Cholesky::factor(array![[4.0, 0.0], [2.0, 5.0]]).unwrap();
         assert_eq!(factor.lower_rows(), [2.0, 1.0, 2.0]);
         assert!((factor.inverse_trace().unwrap() - 9.0 / 16.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn an_indefinite_matrix_is_refused() {
-        assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err());
+        assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err(), "an indefinite matrix");
     }
 
     #[test]

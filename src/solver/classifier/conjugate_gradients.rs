@@ -17,8 +17,9 @@ use ndarray::Array2;
 pub(super) struct Stop {
     /// rᵀM⁻¹r relative to that of the first residual.
     pub(super) relative: f64,
-    /// ½rᵀM⁻¹r, an estimate of what a longer solve could still gain.
+    /// What a longer solve could still gain: ½rᵀM⁻¹r by estimate, or ‖r‖²/(4λ) by proof.
     pub(super) gains: Vec<f64>,
+    pub(super) by_proof: bool,
     pub(super) iteration_limit: usize,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Step {
 /// Approximates −H⁻¹g for the problems that are `open`.
 pub(super) fn newton_step<T: Real, B: FeatureBlocks<T>>(
     objective: &Objective<T, B>,
-    preconditioner: &Preconditioner,
+    preconditioner: &Preconditioner<T>,
     at: &Evaluation,
     open: &[bool],
     stop: &Stop,
@@ -52,20 +53,22 @@ pub(super) fn newton_step<T: Real, B: FeatureBlocks<T>>(
     let mut search = preconditioned;
     let mut iterations = 0;
     while iterations < stop.iteration_limit && open.contains(&true) {
-        let (bent, moved) = objective.bend(at, &search)?;
-        let curvatures = objective.dots(&search, &bent);
+        let bent = objective.bend(at, &search)?;
+        let curvatures = objective.dots(&search, &bent.product);
         let lengths: Vec<f64> = (0..open.len())
             .map(|j| if open[j] && curvatures[j] > 0.0 { squares[j] / curvatures[j] } else { 0.0 })
             .collect();
         add_scaled(&mut direction, &search, &lengths);
-        add_scaled(&mut change, &moved, &lengths);
-        add_scaled(&mut residual, &bent, &lengths.iter().map(|length| -length).collect::<Vec<_>>());
+        add_scaled(&mut change, &bent.change, &lengths);
+        add_scaled(&mut residual, &bent.product, &lengths.iter().map(|length| -length).collect::<Vec<_>>());
         preconditioned = preconditioner.apply(&residual);
         let next = objective.dots(&residual, &preconditioned);
         let ratios: Vec<f64> =
             next.iter().zip(&squares).map(|(next, last)| next / last.max(f64::MIN_POSITIVE)).collect();
+        let gains =
+            if stop.by_proof { objective.gaps(&residual) } else { next.iter().map(|next| next / 2.0).collect() };
         for j in 0..open.len() {
-            let solved = next[j] <= stop.relative * first[j] || next[j] / 2.0 <= stop.gains[j];
+            let solved = next[j] <= stop.relative * first[j] || gains[j] <= stop.gains[j];
             open[j] &= lengths[j] > 0.0 && !solved;
         }
         search.rows_mut().into_iter().for_each(|mut row| row.iter_mut().zip(&ratios).for_each(|(p, beta)| *p *= beta));

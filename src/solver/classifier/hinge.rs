@@ -6,9 +6,11 @@
 //! minimum of a hinge rounded over `width` the gap is at most width/4 times the share of rows inside.
 
 use super::ClassifierError;
+use super::conjugate_gradients::{Stop, add_scaled, newton_step};
 use super::loss::{SmoothLoss, sign};
 use super::newton::{Limits, minimise, settle_intercepts};
 use super::objective::{Evaluation, Objective};
+use super::preconditioner::Preconditioner;
 use super::rows::FeatureBlocks;
 use crate::linalg::Real;
 use ndarray::Array2;
@@ -16,10 +18,17 @@ use ndarray::Array2;
 /// At zero weights every row is on the parabola, so that the first Newton step is a least-squares fit.
 const FIRST_WIDTH: f64 = 2.0;
 
-/// Below this width rounding errors of the decision values decide which rows are inside.
-const LAST_WIDTH: f64 = 1e-9;
+/// Accuracy of the first, widest fit.
+const FIRST_ACCURACY: f64 = 0.01;
 
-/// The hinge's own objective at a point, with its certificate.
+/// Share of the expected gap that the solve of a rounded hinge may leave.
+const SOLVE_SHARE: f64 = 0.1;
+
+/// Most products in the solve of a predicted step.
+const NARROWING_LIMIT: usize = 30;
+
+/// The best point of one column so far, by the hinge's own objective.
+#[derive(Clone, Copy)]
 struct PrimalDual {
     primal: f64,
     gap: f64,
@@ -31,6 +40,7 @@ pub(super) struct HingeMinimum {
     pub(super) objectives: Vec<f64>,
     /// Duality gap per column.
     pub(super) gaps: Vec<f64>,
+    /// Of the last rounding.
     pub(super) evaluation: Evaluation,
     pub(super) steps: usize,
     pub(super) converged: bool,
@@ -43,45 +53,77 @@ pub(super) fn minimise_hinge<T: Real, B: FeatureBlocks<T>>(
     limits: &Limits,
 ) -> Result<HingeMinimum, ClassifierError<B::Error>> {
     let k = parameters.ncols();
+    let mut best = vec![PrimalDual { primal: f64::INFINITY, gap: f64::INFINITY }; k];
+    let mut best_parameters = parameters.clone();
     let mut open = vec![true; k];
-    let mut found: Vec<PrimalDual> = (0..k).map(|_| PrimalDual { primal: f64::INFINITY, gap: f64::INFINITY }).collect();
-    let (mut width, mut accuracy, mut steps) = (FIRST_WIDTH, 0.01, 0);
+    let mut preconditioner = None;
+    let (mut width, mut accuracy, mut steps) = (FIRST_WIDTH, FIRST_ACCURACY, 0);
     loop {
-        objective.loss = SmoothLoss::RoundedHinge { width };
-        let stage = Limits { relative: 0.0, absolute: accuracy, ..*limits };
-        let minimum = minimise(objective, parameters, &mut None, &stage, &open)?;
+        objective.loss = SmoothLoss::RoundedHinge { width, held: width };
+        let stage = Limits { relative: 0.0, absolute: accuracy, by_proof: true, ..*limits };
+        let minimum = minimise(objective, parameters, &mut preconditioner, &stage, &open)?;
         steps += minimum.steps;
+        let mut improved = false;
         for (j, point) in certify(objective, parameters, &minimum.evaluation, width).into_iter().enumerate() {
-            if open[j] {
+            if open[j] && point.gap < best[j].gap {
+                best[j] = point;
+                best_parameters.column_mut(j).assign(&parameters.column(j));
                 open[j] = point.gap > limits.accuracy(point.primal);
-                found[j] = point;
+                improved = true;
             }
         }
+        // Where a narrower rounding improves nothing, rounding errors decide which rows are inside.
         let converged = !open.contains(&true);
-        if converged || width < LAST_WIDTH || objective.passes() >= limits.pass_limit {
+        if converged || !improved || objective.passes() >= limits.pass_limit {
+            parameters.assign(&best_parameters);
             return Ok(HingeMinimum {
-                objectives: found.iter().map(|point| point.primal).collect(),
-                gaps: found.iter().map(|point| point.gap).collect(),
+                objectives: best.iter().map(|point| point.primal).collect(),
+                gaps: best.iter().map(|point| point.gap).collect(),
                 evaluation: minimum.evaluation,
                 steps,
                 converged,
             });
         }
-        let shrink = shrinking(&found, &open, limits);
+        let missing: Vec<PrimalDual> =
+            best.iter().zip(&open).filter(|(_, open)| **open).map(|(point, _)| *point).collect();
+        let shrink = shrinking(&missing, limits);
+        accuracy = SOLVE_SHARE * shrink * missing.iter().map(|point| point.gap).fold(0.0, f64::max);
+        preconditioner = Some(narrow(objective, parameters, [width, width * shrink], accuracy, limits, &open)?);
         width *= shrink;
-        let worst = found.iter().zip(&open).filter(|(_, open)| **open).map(|(point, _)| point.gap).fold(0.0, f64::max);
-        accuracy = 0.05 * shrink * worst;
-        objective.loss = SmoothLoss::RoundedHinge { width };
-        settle_intercepts(objective, parameters, &minimum.evaluation.decisions, &open);
     }
 }
 
-/// How much narrower the next rounding is: the gap falls at least in proportion, so no further than
-/// what is wanted, and in steps that keep the warm start near.
-fn shrinking(found: &[PrimalDual], open: &[bool], limits: &Limits) -> f64 {
-    let missing = found.iter().zip(open).filter(|(_, open)| **open);
-    let needed = missing.map(|(point, _)| limits.accuracy(point.primal) / point.gap).fold(1.0, f64::min);
-    (0.5 * needed).clamp(0.1, 0.5)
+/// Moves `parameters` from the minimum at one width to where the minimum at a narrower one would be if
+/// the same rows were on the parabola: one Newton step with those rows held. Without it a narrower
+/// rounding starts with next to no rows inside and takes many short steps to find them.
+fn narrow<T: Real, B: FeatureBlocks<T>>(
+    objective: &mut Objective<T, B>,
+    parameters: &mut Array2<f64>,
+    [from, to]: [f64; 2],
+    accuracy: f64,
+    limits: &Limits,
+    open: &[bool],
+) -> Result<Preconditioner<T>, ClassifierError<B::Error>> {
+    objective.loss = SmoothLoss::RoundedHinge { width: to, held: from };
+    let at = objective.evaluate(parameters)?;
+    let preconditioner = Preconditioner::new(objective, &at, limits.row_limit)?;
+    let stop =
+        Stop { relative: 1e-6, gains: vec![accuracy; open.len()], by_proof: true, iteration_limit: NARROWING_LIMIT };
+    let step = newton_step(objective, &preconditioner, &at, open, &stop)?;
+    let whole = vec![1.0; open.len()];
+    add_scaled(parameters, &step.direction, &whole);
+    let mut decisions = at.decisions;
+    add_scaled(&mut decisions, &step.change, &whole);
+    objective.loss = SmoothLoss::RoundedHinge { width: to, held: to };
+    settle_intercepts(objective, parameters, &decisions, open);
+    Ok(preconditioner)
+}
+
+/// How much narrower the next rounding is: the gap falls about in proportion, so no further than what
+/// is wanted, and in steps that keep the warm start near.
+fn shrinking(missing: &[PrimalDual], limits: &Limits) -> f64 {
+    let needed = missing.iter().map(|point| limits.accuracy(point.primal) / point.gap).fold(1.0, f64::min);
+    (0.5 * needed).clamp(0.2, 0.5)
 }
 
 /// Primal value and duality gap of the true hinge, per column.

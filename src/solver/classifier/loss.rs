@@ -15,6 +15,9 @@ pub(super) enum SmoothLoss {
     RoundedHinge {
         /// Length of the parabola.
         width: f64,
+        /// The rows within this of the corner are taken to be on the parabola: `width`, except where a
+        /// step is predicted with the rows held that were on a longer one.
+        held: f64,
     },
     /// log Σⱼ e^{zⱼ} − z_class.
     Softmax,
@@ -24,11 +27,6 @@ impl SmoothLoss {
     /// Do the columns of decision values belong to one problem (softmax) or to one problem each?
     pub(super) fn couples_columns(self) -> bool {
         self == Self::Softmax
-    }
-
-    /// Can the curvature of a row be exactly zero?
-    pub(super) fn has_flat_rows(self) -> bool {
-        matches!(self, Self::SquaredHinge | Self::RoundedHinge { .. })
     }
 
     /// Value, first and second derivative of a margin loss at `margin`.
@@ -45,11 +43,11 @@ impl SmoothLoss {
                 let short = (1.0 - margin).max(0.0);
                 [short * short, -2.0 * short, if short > 0.0 { 2.0 } else { 0.0 }]
             }
-            Self::RoundedHinge { width } => {
+            Self::RoundedHinge { width, held } => {
                 let short = 1.0 - margin;
                 if short <= 0.0 {
                     [0.0; 3]
-                } else if short < width {
+                } else if short < held {
                     [short * short / (2.0 * width), -short / width, 1.0 / width]
                 } else {
                     [short - width / 2.0, -1.0, 0.0]
@@ -78,7 +76,9 @@ impl SmoothLoss {
             values[0] += weight * softmax(decisions, class, slopes);
             curvatures.copy_from_slice(slopes); // the probabilities
             slopes[class] -= 1.0;
-            slopes.iter_mut().for_each(|slope| *slope *= weight);
+            for slope in slopes {
+                *slope *= weight;
+            }
         } else {
             for (column, &decision) in decisions.iter().enumerate() {
                 let sign = sign(class, column, decisions.len());
@@ -103,18 +103,9 @@ impl SmoothLoss {
         }
     }
 
-    /// Slope and curvature along `change` at one row of decision values, added per column to
-    /// `slopes` and `curvatures` (to the first alone if the columns are coupled).
-    pub(super) fn along(
-        self,
-        decisions: &[f64],
-        change: &[f64],
-        class: usize,
-        weight: f64,
-        slopes: &mut [f64],
-        curvatures: &mut [f64],
-        probabilities: &mut [f64],
-    ) {
+    /// Adds slope and curvature along `change` at one row of decision values to `sums`.
+    pub(super) fn along(self, decisions: &[f64], change: &[f64], class: usize, weight: f64, sums: &mut LineSums) {
+        let LineSums { slopes, curvatures, probabilities } = sums;
         if weight == 0.0 {
             return;
         }
@@ -146,6 +137,25 @@ impl SmoothLoss {
     }
 }
 
+/// Derivatives along a line, summed over rows per column (in the first alone if columns are coupled).
+pub(super) struct LineSums {
+    pub(super) slopes: Vec<f64>,
+    pub(super) curvatures: Vec<f64>,
+    probabilities: Vec<f64>, // room for one row
+}
+
+impl LineSums {
+    pub(super) fn new(column_count: usize) -> Self {
+        let zeros = vec![0.0; column_count];
+        Self { slopes: zeros.clone(), curvatures: zeros.clone(), probabilities: zeros }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.slopes.iter_mut().zip(&other.slopes).for_each(|(sum, value)| *sum += value);
+        self.curvatures.iter_mut().zip(&other.curvatures).for_each(|(sum, value)| *sum += value);
+    }
+}
+
 /// y = ±1 of a class in a column: class 1 against class 0 if there is one column, otherwise the
 /// column's class against the rest.
 pub(super) fn sign(class: usize, column: usize, column_count: usize) -> f64 {
@@ -160,7 +170,9 @@ fn softmax(decisions: &[f64], class: usize, probabilities: &mut [f64]) -> f64 {
         *probability = (decision - largest).exp();
     }
     let total: f64 = probabilities.iter().sum();
-    probabilities.iter_mut().for_each(|probability| *probability /= total);
+    for probability in probabilities {
+        *probability /= total;
+    }
     total.ln() + largest - decisions[class]
 }
 
@@ -168,8 +180,12 @@ fn softmax(decisions: &[f64], class: usize, probabilities: &mut [f64]) -> f64 {
 mod tests {
     use super::*;
 
-    const LOSSES: [SmoothLoss; 4] =
-        [SmoothLoss::Logistic, SmoothLoss::SquaredHinge, SmoothLoss::RoundedHinge { width: 0.5 }, SmoothLoss::Softmax];
+    const LOSSES: [SmoothLoss; 4] = [
+        SmoothLoss::Logistic,
+        SmoothLoss::SquaredHinge,
+        SmoothLoss::RoundedHinge { width: 0.5, held: 0.5 },
+        SmoothLoss::Softmax,
+    ];
 
     fn evaluated(loss: SmoothLoss, decisions: &[f64], class: usize) -> (f64, Vec<f64>, Vec<f64>) {
         let k = decisions.len();
@@ -196,9 +212,8 @@ mod tests {
                     let mut bent = [0.0; 3];
                     bent[column] = 1.0;
                     loss.bend(&curvatures, 1.5, &mut bent);
-                    for row in 0..3 {
-                        let change = (up.1[row] - down.1[row]) / (2.0 * step);
-                        assert!((change - bent[row]).abs() < 1e-8, "{loss:?}");
+                    for ((up, down), bent) in up.1.iter().zip(&down.1).zip(bent) {
+                        assert!(((up - down) / (2.0 * step) - bent).abs() < 1e-8, "{loss:?}");
                     }
                 }
             }
@@ -212,11 +227,11 @@ mod tests {
             let (_, slopes, curvatures) = evaluated(loss, &decisions, 2);
             let mut bent = change;
             loss.bend(&curvatures, 1.5, &mut bent);
-            let (mut slope, mut curvature, mut scratch) = ([0.0; 3], [0.0; 3], [0.0; 3]);
-            loss.along(&decisions, &change, 2, 1.5, &mut slope, &mut curvature, &mut scratch);
+            let mut sums = LineSums::new(3);
+            loss.along(&decisions, &change, 2, 1.5, &mut sums);
             let dot = |a: &[f64]| a.iter().zip(&change).map(|(a, b)| a * b).sum::<f64>();
-            assert!((slope.iter().sum::<f64>() - dot(&slopes)).abs() < 1e-14, "{loss:?}");
-            assert!((curvature.iter().sum::<f64>() - dot(&bent)).abs() < 1e-14, "{loss:?}");
+            assert!((sums.slopes.iter().sum::<f64>() - dot(&slopes)).abs() < 1e-14, "{loss:?}");
+            assert!((sums.curvatures.iter().sum::<f64>() - dot(&bent)).abs() < 1e-14, "{loss:?}");
         }
     }
 

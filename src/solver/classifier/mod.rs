@@ -10,6 +10,9 @@ mod rows;
 /// The losses, row by row.
 mod loss;
 
+/// Products with a few columns.
+mod skinny;
+
 /// One pass over the features.
 mod sweep;
 
@@ -156,6 +159,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
     let limits = Limits {
         relative: settings.tolerance,
         absolute: 1e-3 * settings.tolerance,
+        by_proof: false,
         pass_limit: settings.pass_limit,
         row_limit: settings.preconditioner_rows.unwrap_or_else(|| (2 * s).max(8192)),
     };
@@ -163,7 +167,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
         Loss::Logistic if k == 1 => SmoothLoss::Logistic,
         Loss::Logistic => SmoothLoss::Softmax,
         Loss::SquaredHinge => SmoothLoss::SquaredHinge,
-        Loss::Hinge => SmoothLoss::RoundedHinge { width: 1.0 },
+        Loss::Hinge => SmoothLoss::RoundedHinge { width: 1.0, held: 1.0 },
     };
     let mut objective = Objective::<T, B>::new(blocks, rows, smooth, settings.ridge, settings.threads);
     let worst = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
@@ -173,7 +177,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
         (found.objectives, certificate, found.evaluation, found.steps, found.converged)
     } else {
         let found = minimise(&objective, &mut parameters, &mut None, &limits, &vec![true; k])?;
-        let certificate = Certificate::NewtonDecrement(worst(&found.decrements));
+        let certificate = Certificate::NewtonDecrement(worst(&found.errors));
         (found.evaluation.objectives.clone(), certificate, found.evaluation, found.steps, found.converged)
     };
     if smooth.couples_columns() {

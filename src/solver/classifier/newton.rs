@@ -23,10 +23,16 @@ const INTERCEPT_SHARE: f64 = 1e-9;
 const LOOSEST_SOLVE: f64 = 0.1;
 
 /// A solve longer than this asks for a new preconditioner.
-const LONG_SOLVE: usize = 10;
+const LONG_SOLVE: usize = 20;
 
 /// Most products in one solve.
 const SOLVE_LIMIT: usize = 100;
+
+/// Most steps: a problem that takes more is better served by the next rounding, or not at all.
+const STEP_LIMIT: usize = 60;
+
+/// Steps in a row that improve nothing before the solve ends.
+const STALL_LIMIT: usize = 2;
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +42,8 @@ pub(super) struct Limits {
     /// Accuracy that is always enough: separable data with a vanishing ridge would otherwise ask for
     /// ever more digits.
     pub(super) absolute: f64,
+    /// Measure accuracy by the duality gap, not by the Newton decrement.
+    pub(super) by_proof: bool,
     /// Passes over the rows.
     pub(super) pass_limit: usize,
     /// Rows of the preconditioner.
@@ -52,8 +60,9 @@ impl Limits {
 /// Where Newton's method ended.
 pub(super) struct Minimum {
     pub(super) evaluation: Evaluation,
-    /// Half the squared Newton decrement before the last step: about F − min F there.
-    pub(super) decrements: Vec<f64>,
+    /// Per problem a bound or an estimate of F − min F, as [`Limits::by_proof`] says; the estimate
+    /// is half the squared Newton decrement before the last step.
+    pub(super) errors: Vec<f64>,
     pub(super) steps: usize,
     pub(super) converged: bool,
 }
@@ -63,27 +72,27 @@ pub(super) struct Minimum {
 pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
     objective: &Objective<T, B>,
     parameters: &mut Array2<f64>,
-    preconditioner: &mut Option<Preconditioner>,
+    preconditioner: &mut Option<Preconditioner<T>>,
     limits: &Limits,
     open: &[bool],
 ) -> Result<Minimum, ClassifierError<B::Error>> {
     let k = parameters.ncols();
     let mut at = objective.evaluate(parameters)?;
     let mut open = open.to_vec();
-    let mut decrements = vec![f64::INFINITY; k];
+    let mut errors = vec![f64::INFINITY; k];
     let mut relative = LOOSEST_SOLVE;
-    let mut steps = 0;
+    let (mut steps, mut stalls) = (0, 0);
     let mut stale = preconditioner.is_none();
-    while open.contains(&true) && objective.passes() < limits.pass_limit {
+    while open.contains(&true) && steps < STEP_LIMIT && objective.passes() < limits.pass_limit {
         if stale {
-            let curvatures = objective.row_curvatures(&at);
-            *preconditioner = Some(Preconditioner::new(objective, &curvatures, limits.row_limit)??);
+            *preconditioner = Some(Preconditioner::new(objective, &at, limits.row_limit)?);
         }
         let Some(preconditioner) = preconditioner else { unreachable!("made above") };
         let wanted: Vec<f64> = at.objectives.iter().map(|value| limits.accuracy(*value)).collect();
         let stop = Stop {
             relative,
             gains: wanted.iter().map(|wanted| 0.1 * wanted).collect(),
+            by_proof: limits.by_proof,
             iteration_limit: SOLVE_LIMIT.min(limits.pass_limit - objective.passes()),
         };
         let step = newton_step(objective, preconditioner, &at, &open, &stop)?;
@@ -100,21 +109,23 @@ pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
         let next = objective.evaluate(parameters)?;
         steps += 1;
 
+        let found = if limits.by_proof { objective.gaps(&next.gradient) } else { step.decrements };
         let mut improved = false;
         for j in 0..k {
             if open[j] {
-                decrements[j] = step.decrements[j];
-                open[j] = decrements[j] > wanted[j];
+                errors[j] = found[j];
+                open[j] = errors[j] > wanted[j];
                 improved |= next.objectives[j] < at.objectives[j];
             }
         }
+        stalls = if improved { 0 } else { stalls + 1 };
         relative = forcing(relative, &at, &next);
         at = next;
-        if !improved {
+        if stalls == STALL_LIMIT {
             break; // rounding is all that is left
         }
     }
-    Ok(Minimum { evaluation: at, converged: !open.contains(&true), decrements, steps })
+    Ok(Minimum { evaluation: at, converged: !open.contains(&true), errors, steps })
 }
 
 /// The next solve's tolerance by how far this step brought the gradient down: a solve need be no

@@ -1,6 +1,6 @@
 //! (1/C)Σ cᵢ ℓ(yᵢ, f(xᵢ)) + λ‖W‖² at a point, with its gradient and its Hessian as an operator.
 
-use super::loss::SmoothLoss;
+use super::loss::{LineSums, SmoothLoss};
 use super::rows::{ClassRows, FeatureBlocks};
 use super::sweep::{RowWork, Swept, sweep};
 use crate::linalg::Real;
@@ -38,6 +38,14 @@ pub(super) struct Evaluation {
     pub(super) decisions: Array2<f64>,
     /// ∂²ℓ of every row, as [`SmoothLoss::bend`] takes it, n×k.
     pub(super) curvatures: Array2<f64>,
+}
+
+/// The Hessian times a direction.
+pub(super) struct Bent {
+    /// ∇²·direction, (s+1)×k.
+    pub(super) product: Array2<f64>,
+    /// Ψ·direction, n×k.
+    pub(super) change: Array2<f64>,
 }
 
 impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
@@ -86,20 +94,26 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         })
     }
 
-    /// ∇²·`direction`, and the change Ψ·`direction` of the decision values, in one pass.
-    pub(super) fn bend(
-        &self,
-        at: &Evaluation,
-        direction: &Array2<f64>,
-    ) -> Result<(Array2<f64>, Array2<f64>), Interrupted<B::Error>> {
+    /// (∇² + damping of the intercepts)·`direction`, and the change Ψ·`direction` of the decision values, in one pass.
+    pub(super) fn bend(&self, at: &Evaluation, direction: &Array2<f64>) -> Result<Bent, Interrupted<B::Error>> {
         let (loss, rows) = (self.loss, self.rows);
         let swept = self.sweep(direction, |RowWork { row, forward, back, .. }| {
             back.copy_from_slice(forward);
             let curvatures = at.curvatures.row(row).to_slice().expect("a row is contiguous");
             loss.bend(curvatures, rows.weights[row], back);
         })?;
-        let bent = swept.back / self.total_weight + self.penalised(direction) * (2.0 * self.ridge);
-        Ok((bent, swept.forward))
+        let mut bent = swept.back / self.total_weight + self.penalised(direction) * (2.0 * self.ridge);
+        let last = self.feature_count();
+        for (j, damping) in self.intercept_damping(at).into_iter().enumerate() {
+            bent[[last, j]] += damping * direction[[last, j]];
+        }
+        Ok(Bent { product: bent, change: swept.forward })
+    }
+
+    /// What is added to the curvature of the intercepts, which nothing penalises and which may have
+    /// none of their own: enough to keep a step within a few units, vanishing at the optimum.
+    pub(super) fn intercept_damping(&self, at: &Evaluation) -> Vec<f64> {
+        at.gradient.row(self.feature_count()).iter().map(|slope| 0.1 * slope.abs() + 1e-9).collect()
     }
 
     /// First and second derivative in t of the mean loss at `decisions` + t·`change`, per problem and
@@ -110,37 +124,28 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         let sums = in_order(
             self.threads,
             rows.row_count().div_ceil(DECISION_ROWS),
-            || vec![vec![0.0; k]; 4],
-            |chunk, scratch| -> Result<(), Infallible> {
-                let [moved, slopes, curvatures, probabilities] = &mut scratch[..] else { unreachable!("four buffers") };
-                slopes.fill(0.0);
-                curvatures.fill(0.0);
+            || (vec![0.0; k], LineSums::new(k)),
+            |chunk, (moved, sums)| -> Result<(), Infallible> {
+                *sums = LineSums::new(k);
                 for row in range(chunk) {
                     let change = change.row(row).to_slice().expect("a row is contiguous");
-                    for (((moved, decision), change), step) in
-                        moved.iter_mut().zip(decisions.row(row)).zip(change).zip(steps)
-                    {
+                    let steps = change.iter().zip(steps).zip(decisions.row(row));
+                    for (moved, ((change, step), decision)) in moved.iter_mut().zip(steps) {
                         *moved = decision + step * change;
                     }
-                    let (class, weight) = (rows.classes[row], rows.weights[row]);
-                    loss.along(moved, change, class, weight, slopes, curvatures, probabilities);
+                    loss.along(moved, change, rows.classes[row], rows.weights[row], sums);
                 }
                 Ok(())
             },
-            (vec![0.0; k], vec![0.0; k]),
-            |_, scratch, (slopes, curvatures)| {
-                slopes.iter_mut().zip(&scratch[1]).for_each(|(sum, value)| *sum += value);
-                curvatures.iter_mut().zip(&scratch[2]).for_each(|(sum, value)| *sum += value);
+            LineSums::new(k),
+            |_, (_, sums), total| {
+                total.add(sums);
                 Ok(())
             },
         );
-        let Ok((slopes, curvatures)) = sums else { unreachable!("arithmetic on rows does not fail") };
-        let (slopes, curvatures) = (self.couple(slopes), self.couple(curvatures));
-        slopes
-            .iter()
-            .zip(curvatures)
-            .map(|(slope, bend)| [slope / self.total_weight, bend / self.total_weight])
-            .collect()
+        let Ok(LineSums { slopes, curvatures, .. }) = sums else { unreachable!("arithmetic on rows does not fail") };
+        let derivatives = self.couple(slopes).into_iter().zip(self.couple(curvatures));
+        derivatives.map(|(slope, bend)| [slope / self.total_weight, bend / self.total_weight]).collect()
     }
 
     /// Inner products per problem: column by column, or the Frobenius product repeated if coupled.
@@ -163,6 +168,14 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
         let mut weights = parameters.clone();
         weights.slice_mut(s![self.feature_count().., ..]).fill(0.0);
         weights
+    }
+
+    /// ‖∇_W‖²/(4λ) per problem: with the intercepts settled, the duality gap at the dual point
+    /// αᵢ = −ℓ'(mᵢ), because Fenchel's inequality is an equality at every row and what is left is
+    /// λ‖W − W(α)‖².
+    pub(super) fn gaps(&self, gradient: &Array2<f64>) -> Vec<f64> {
+        let gradient = self.penalised(gradient);
+        self.dots(&gradient, &gradient).iter().map(|square| square / (4.0 * self.ridge)).collect()
     }
 
     /// The curvature of each row as one number, weight included.

@@ -5,15 +5,16 @@
 //! probability πᵢ = min(1, τhᵢ) and counted hᵢ/πᵢ: flat rows are left out, and if all others fit the sum is
 //! exact. A full sum would cost n·s² operations, more than the whole solve at large n.
 
-use super::objective::Objective;
+use super::ClassifierError;
+use super::objective::{Evaluation, Objective};
 use super::rows::FeatureBlocks;
-use crate::linalg::{Cholesky, FactorError, Real};
+use crate::linalg::Real;
 use crate::solver::{Interrupted, in_order};
 use ndarray::{Array2, Axis, s};
 use std::convert::Infallible;
 
 /// Rows of one rank-k update.
-const UPDATE_ROWS: usize = 1024;
+const UPDATE_ROWS: usize = 2048;
 
 /// Attempts at a Cholesky factor, each with a hundred times the jitter of the one before.
 const ATTEMPTS: i32 = 6;
@@ -25,46 +26,46 @@ struct Drawn {
     weight: f64,
 }
 
-/// The factor of M.
-pub(super) struct Preconditioner {
-    factor: Cholesky,
+/// The factor of M, in the precision of the features: it need not be exact.
+pub(super) struct Preconditioner<T> {
+    /// L with L·Lᵀ = M.
+    lower: Array2<T>,
 }
 
-impl Preconditioner {
+impl<T: Real> Preconditioner<T> {
     /// From at most about `row_limit` rows, in one pass.
-    pub(super) fn new<T: Real, B: FeatureBlocks<T>>(
+    pub(super) fn new<B: FeatureBlocks<T>>(
         objective: &Objective<T, B>,
-        row_curvatures: &[f64],
+        at: &Evaluation,
         row_limit: usize,
-    ) -> Result<Result<Self, FactorError>, Interrupted<B::Error>> {
-        let sample = systematic_sample(row_curvatures, row_limit);
+    ) -> Result<Self, ClassifierError<B::Error>> {
+        let sample = systematic_sample(&objective.row_curvatures(at), row_limit);
         let rows = gather(objective, &sample)?;
-        let mut system = products(&rows, objective.threads); // Σ h[ψ;1][ψ;1]ᵀ, lower triangle
-        system /= objective.total_weight();
+        let damping = objective.intercept_damping(at);
+        let damping = damping.iter().sum::<f64>() / damping.len() as f64;
         let s = objective.feature_count();
-        system.diag_mut().slice_mut(s![..s]).mapv_inplace(|value| value + 2.0 * objective.ridge);
-        Ok(factor(system, T::EPSILON).map(|factor| Self { factor }))
+        for attempt in 0.. {
+            let mut system = products(&rows, objective.threads); // (1/C)Σ h[ψ;1][ψ;1]ᵀ, lower triangle
+            // Rounding makes a nearly singular matrix indefinite: as much jitter as it takes.
+            let jitter =
+                T::EPSILON * system.diag().iter().map(|value| value.to_f64()).sum::<f64>() * 100_f64.powi(attempt);
+            let (ridge, last) = (2.0 * objective.ridge + jitter, damping + jitter);
+            system.diag_mut().slice_mut(s![..s]).mapv_inplace(|value| value + T::from_f64(ridge));
+            system[[s, s]] = system[[s, s]] + T::from_f64(last);
+            match T::lower_factor(system) {
+                Ok(lower) => return Ok(Self { lower }),
+                Err(error) if attempt == ATTEMPTS => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        unreachable!("the last attempt returns")
     }
 
     /// M⁻¹·`residual`, (s+1)×k.
     pub(super) fn apply(&self, residual: &Array2<f64>) -> Array2<f64> {
-        self.factor.solve_columns(residual)
-    }
-}
-
-/// Factors with the least jitter that makes the matrix positive definite in floating point: rounding
-/// of `epsilon`, and the intercept, which has no ridge.
-fn factor(system: Array2<f64>, epsilon: f64) -> Result<Cholesky, FactorError> {
-    let trace = system.diag().sum().max(f64::MIN_POSITIVE);
-    let mut attempt = 0;
-    loop {
-        let mut jittered = system.clone();
-        let jitter = trace * epsilon * 100_f64.powi(attempt);
-        jittered.diag_mut().mapv_inplace(|value| value + jitter);
-        match Cholesky::factor(jittered) {
-            Err(_) if attempt < ATTEMPTS => attempt += 1,
-            outcome => return outcome,
-        }
+        let mut columns = residual.mapv(T::from_f64);
+        T::solve_factored(&self.lower, &mut columns);
+        columns.mapv(T::to_f64)
     }
 }
 
@@ -104,7 +105,7 @@ fn inclusion_scale(importances: &[f64], limit: usize) -> f64 {
     scale
 }
 
-/// The sampled rows √weight·[ψ, 1], in one pass.
+/// The sampled rows √(weight/C)·[ψ, 1], in one pass.
 fn gather<T: Real, B: FeatureBlocks<T>>(
     objective: &Objective<T, B>,
     sample: &[Drawn],
@@ -129,7 +130,7 @@ fn gather<T: Real, B: FeatureBlocks<T>>(
             }
             blocks.visit(block, &mut |features| {
                 for (mut target, drawn) in gathered.rows_mut().into_iter().zip(drawn) {
-                    let root = T::from_f64(drawn.weight.sqrt());
+                    let root = T::from_f64((drawn.weight / objective.total_weight()).sqrt());
                     target
                         .slice_mut(s![..s])
                         .zip_mut_with(&features.row(drawn.row - first), |to, &from| *to = root * from);
@@ -145,8 +146,8 @@ fn gather<T: Real, B: FeatureBlocks<T>>(
     )
 }
 
-/// Lower triangle of RᵀR, summed in f64 over updates in the precision of the features.
-fn products<T: Real>(rows: &Array2<T>, threads: usize) -> Array2<f64> {
+/// Lower triangle of RᵀR.
+fn products<T: Real>(rows: &Array2<T>, threads: usize) -> Array2<T> {
     let order = rows.ncols();
     let chunks: Vec<_> = rows.axis_chunks_iter(Axis(0), UPDATE_ROWS).collect();
     let sums = in_order(
@@ -158,14 +159,8 @@ fn products<T: Real>(rows: &Array2<T>, threads: usize) -> Array2<f64> {
             Ok(())
         },
         Array2::zeros((order, order)),
-        |_, products, sums: &mut Array2<f64>| {
-            for (i, (mut sums, products)) in sums.rows_mut().into_iter().zip(products.rows()).enumerate() {
-                let sums = sums.as_slice_mut().expect("a row is contiguous");
-                let products = products.to_slice().expect("a row is contiguous");
-                pulp::Arch::new().dispatch(|| {
-                    sums.iter_mut().zip(products).take(i + 1).for_each(|(sum, value)| *sum += value.to_f64());
-                });
-            }
+        |_, products, sums: &mut Array2<T>| {
+            sums.zip_mut_with(products, |sum, &value| *sum = *sum + value);
             Ok(())
         },
     );

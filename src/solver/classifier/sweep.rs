@@ -4,10 +4,10 @@
 //! swept in parallel and committed in order, so the sums are the same bits for any thread count.
 
 use super::rows::FeatureBlocks;
+use super::skinny;
 use crate::linalg::Real;
 use crate::solver::{Interrupted, in_order};
-use ndarray::linalg::{general_mat_mul, general_mat_vec_mul};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use std::ops::Range;
 
 /// Rows that go forward and back together, while their features are still in the cache.
@@ -49,7 +49,7 @@ pub(super) fn sweep<T: Real, B: FeatureBlocks<T>>(
 ) -> Result<Swept, Interrupted<B::Error>> {
     let k = parameters.ncols();
     let feature_count = blocks.feature_count();
-    let weights = parameters.slice(s![..feature_count, ..]).mapv(T::from_f64); // s×k
+    let weights = parameters.slice(s![..feature_count, ..]).t().mapv(T::from_f64).as_standard_layout().into_owned(); // k×s
     let intercepts = parameters.row(feature_count).to_owned();
     let total = Swept {
         forward: Array2::zeros((row_count, k)),
@@ -72,7 +72,7 @@ pub(super) fn sweep<T: Real, B: FeatureBlocks<T>>(
             total.kept.slice_mut(s![rows, ..]).assign(&swept.kept);
             total.sums.iter_mut().zip(&swept.sums).for_each(|(sum, value)| *sum += value);
             let (mut back, mut last) = total.back.view_mut().split_at(Axis(0), feature_count);
-            back.zip_mut_with(&swept.back, |sum, value| *sum += value.to_f64());
+            back.zip_mut_with(&swept.back.t(), |sum, value| *sum += value.to_f64());
             last.row_mut(0).zip_mut_with(&swept.intercepts, |sum, value| *sum += value);
             Ok(())
         },
@@ -94,7 +94,7 @@ impl<T: Real> BlockSweep<T> {
             forward: Array2::zeros((0, column_count)),
             kept: Array2::zeros((0, column_count)),
             sums: vec![0.0; column_count],
-            back: Array2::zeros((feature_count, column_count)),
+            back: Array2::zeros((column_count, feature_count)),
             intercepts: Array1::zeros(column_count),
         }
     }
@@ -107,7 +107,7 @@ impl<T: Real> BlockSweep<T> {
         intercepts: &Array1<f64>,
         work: &impl Fn(RowWork),
     ) {
-        let k = weights.ncols();
+        let k = weights.nrows();
         self.forward = Array2::zeros((rows.len(), k));
         self.kept = Array2::zeros((rows.len(), k));
         self.sums.fill(0.0);
@@ -117,7 +117,7 @@ impl<T: Real> BlockSweep<T> {
         let mut back = vec![0.0; k];
         for (chunk, features) in features.axis_chunks_iter(Axis(0), CACHED_ROWS).enumerate() {
             let mut values = values.slice_mut(s![..features.nrows(), ..]);
-            product(features, weights.view(), T::zero(), values.view_mut());
+            skinny::forward(features, weights.view(), values.view_mut());
             for (i, mut values) in values.rows_mut().into_iter().enumerate() {
                 let local = chunk * CACHED_ROWS + i;
                 let mut forward = self.forward.row_mut(local);
@@ -133,16 +133,7 @@ impl<T: Real> BlockSweep<T> {
                     *intercept += back;
                 }
             }
-            product(features.t(), values.view(), T::one(), self.back.view_mut());
+            skinny::back(features, values.view(), self.back.view_mut());
         }
-    }
-}
-
-/// `sum` ← A·B + keep·`sum`; one column goes to `gemv`, which `gemm` would only slow down.
-fn product<T: Real>(a: ArrayView2<T>, b: ArrayView2<T>, keep: T, mut sum: ArrayViewMut2<T>) {
-    if b.ncols() == 1 {
-        general_mat_vec_mul(T::one(), &a, &b.column(0), keep, &mut sum.column_mut(0));
-    } else {
-        general_mat_mul(T::one(), &a, &b, keep, &mut sum);
     }
 }
