@@ -1,6 +1,11 @@
-//! Calls into BLAS and LAPACK: the only file that names `ndarray_linalg`, sets BLAS threads or is
+//! Calls into BLAS and LAPACK: the only place that names `ndarray_linalg`, sets BLAS threads or is
 //! allowed `unsafe`.
 #![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
+
+/// One reduction for many shifts.
+mod tridiagonal;
+
+pub use tridiagonal::{ShiftedFactor, Tridiagonal};
 
 use cblas_sys::{
     CBLAS_DIAG, CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_TRANSPOSE, CBLAS_UPLO, cblas_dsyrk, cblas_dtrsm, cblas_ssyrk,

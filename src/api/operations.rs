@@ -5,6 +5,7 @@ use super::error::ApiError;
 use super::state::blocking;
 use crate::jobs::{JobError, Status};
 use crate::telemetry::StatusLabel;
+use crate::training::Learner;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;

@@ -1,7 +1,7 @@
 //! Dense frequencies made ready to multiply with, in one precision.
 //!
 //! BLAS picks its kernel by the shape of a product, so that a row's last bits change with the batch
-//! it travels in, and it is slow on one row. Here every angle is Σₖ xₖvₖ, fused and in the order of
+//! it travels in. Here every angle is Σₖ xₖvₖ, fused and in the order of
 //! k, whatever stands beside it.
 
 use super::aligned::Aligned;

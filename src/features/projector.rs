@@ -76,12 +76,14 @@ impl<T: Wave> Projector<T> {
         features
     }
 
-    /// The same into an array whose memory is used again if it has the shape. A row's features have
+    /// The same into an array whose memory is used again. A row's features have
     /// the same bits whatever rows come with it.
     pub fn transform_into(&self, inputs: ArrayView2<f64>, features: &mut Array2<T>) {
         let shape = (inputs.nrows(), self.feature_count); // rows×s
         if features.dim() != shape || !features.is_standard_layout() {
-            *features = Array2::zeros(shape);
+            let (mut memory, _) = std::mem::replace(features, Array2::zeros((0, 0))).into_raw_vec_and_offset();
+            memory.resize(shape.0 * shape.1, T::zero());
+            *features = Array2::from_shape_vec(shape, memory).expect("as many elements");
         }
         let stride = self.stride();
         let mut angles = Aligned::zeros(inputs.nrows().min(CHUNK_ROWS) * stride);

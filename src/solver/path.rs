@@ -1,13 +1,16 @@
-//! Ridge regression at every λ from one eigendecomposition G = Uᵀ diag(μ) U.
+//! Ridge regression at every λ from one reduction G = Mᵀ T M to a tridiagonal matrix.
 //!
-//! With c = U r, r = Ψᵀy/n, every λ costs O(s): w(λ) = Uᵀ(c/(μ+λ)), the effective dimension
-//! Σ μ/(μ+λ), and the training error mean(y²) − Σ c²(μ+2λ)/(μ+λ)². One pass over rows z = Uψ gives
-//! exact leave-one-out residuals at all λ at once.
+//! With c = M R, R = Ψᵀy/n, every λ costs O(s): x = (T+λI)⁻¹c, w(λ) = Mᵀx, the training error
+//! mean(y²) − cᵀx − λxᵀx, and the effective dimension Σ μ/(μ+λ) from the eigenvalues of T. One pass over
+//! rows z = Mψ gives exact leave-one-out residuals at all λ at once.
 
 use super::{NormalEquations, SolveError};
-use crate::linalg::{Real, symmetric_eigen};
+use crate::linalg::{Real, ShiftedFactor, Tridiagonal};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
+
+/// Rows whose leverages are worked out side by side.
+const LANES: usize = 32;
 
 /// One λ of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -24,15 +27,14 @@ pub struct PathPoint {
     pub loo_mse: Option<f64>,
 }
 
-/// The normal equations in the basis where they are diagonal.
+/// The normal equations in the basis where they are tridiagonal.
 pub struct RidgePath {
     /// μ, with what is only rounding of the largest set to zero.
     pub eigenvalues: Array1<f64>,
-    /// U, eigenvectors as rows.
-    vectors: Array2<f64>,
-    /// c = U R, s×k.
+    system: Tridiagonal,
+    /// c = M R, s×k.
     coordinates: Array2<f64>,
-    /// U ψ̄.
+    /// M ψ̄.
     mean_coordinates: Array1<f64>,
     /// Summed over the targets.
     target_mean_square: f64,
@@ -42,16 +44,17 @@ pub struct RidgePath {
 }
 
 impl RidgePath {
-    /// Diagonalises the normal equations.
+    /// Reduces the normal equations.
     pub fn new(equations: &NormalEquations) -> Result<Self, SolveError> {
-        let (eigenvalues, vectors) = symmetric_eigen(equations.gram.clone())?;
+        let system = Tridiagonal::reduce(equations.gram.clone())?;
+        let eigenvalues = system.eigenvalues()?;
         let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
         let rounding = f64::EPSILON * eigenvalues.len() as f64 * largest;
         Ok(Self {
             eigenvalues: eigenvalues.mapv(|mu| if mu > rounding { mu } else { 0.0 }),
-            coordinates: vectors.dot(&equations.right_side),
-            mean_coordinates: vectors.dot(&equations.mean_feature),
-            vectors,
+            coordinates: system.rotation.dot(&equations.right_side),
+            mean_coordinates: system.rotation.dot(&equations.mean_feature),
+            system,
             target_mean_square: equations.target_mean_square.sum(),
             weight: equations.weight,
             sample_count: equations.sample_count,
@@ -60,34 +63,44 @@ impl RidgePath {
 
     /// W(λ), s×k.
     pub fn weights(&self, lambda: f64) -> Array2<f64> {
-        let divisors = self.eigenvalues.mapv(|mu| mu + lambda).insert_axis(Axis(1));
-        self.vectors.t().dot(&(&self.coordinates / &divisors))
+        self.system.rotation.t().dot(&self.solve(lambda))
     }
 
     /// Everything that needs no rows at one λ.
     pub fn point(&self, lambda: f64) -> PathPoint {
         let effective_dimension = self.eigenvalues.iter().map(|mu| mu / (mu + lambda)).sum::<f64>();
-        let explained =
-            |(mu, c): (&f64, ArrayView1<f64>)| c.dot(&c) * (mu + 2.0 * lambda) / ((mu + lambda) * (mu + lambda));
-        let explained: f64 = self.eigenvalues.iter().zip(self.coordinates.rows()).map(explained).sum();
+        let x = self.solve(lambda);
+        let explained = (&self.coordinates * &x).sum() + lambda * (&x * &x).sum();
         let training_mse = ((self.target_mean_square - explained) / self.coordinates.ncols() as f64).max(0.0);
         let left = 1.0 - effective_dimension / self.sample_count as f64;
         PathPoint { lambda, effective_dimension, training_mse, gcv: training_mse / (left * left), loo_mse: None }
     }
 
+    /// (T + λI)⁻¹ c, s×k.
+    fn solve(&self, lambda: f64) -> Array2<f64> {
+        let factor = self.system.factor(lambda);
+        let mut solutions = Array2::zeros(self.coordinates.dim());
+        for (mut solution, coordinates) in solutions.columns_mut().into_iter().zip(self.coordinates.columns()) {
+            solution.assign(&factor.solve(coordinates));
+        }
+        solutions
+    }
+
     /// Prepares leave-one-out residuals at these λ, in one precision.
     pub fn leave_one_out<T: Real>(&self, lambdas: &[f64]) -> LeaveOneOut<T> {
-        let table = |value: &dyn Fn(usize, f64) -> f64| {
-            let entry = |(j, l): (usize, usize)| T::from_f64(value(j, 1.0 / (self.eigenvalues[j] + lambdas[l])));
-            Array2::from_shape_fn((self.eigenvalues.len(), lambdas.len()), entry) // s×L
+        let factors: Vec<ShiftedFactor> = lambdas.iter().map(|&lambda| self.system.factor(lambda)).collect();
+        let table = |column: ArrayView1<f64>| {
+            let mut table = Array2::zeros((lambdas.len(), column.len())); // L×s
+            for (mut row, factor) in table.rows_mut().into_iter().zip(&factors) {
+                row.assign(&factor.solve(column).mapv(T::from_f64));
+            }
+            table
         };
         LeaveOneOut {
-            rotation: self.vectors.t().mapv(T::from_f64).as_standard_layout().into_owned(),
-            fits: (0..self.coordinates.ncols())
-                .map(|target| table(&|j, inverse| self.coordinates[[j, target]] * inverse))
-                .collect(),
-            ones: table(&|j, inverse| self.mean_coordinates[j] * inverse),
-            leverage: table(&|_, inverse| inverse / self.weight),
+            rotation: self.system.rotation.mapv(T::from_f64),
+            fits: self.coordinates.columns().into_iter().map(table).collect(),
+            ones: table(self.mean_coordinates.view()),
+            factors,
             weight: self.weight,
         }
     }
@@ -95,14 +108,15 @@ impl RidgePath {
 
 /// What turns rows into leave-one-out residuals.
 pub struct LeaveOneOut<T> {
-    /// Uᵀ, s×s.
+    /// M, s×s.
     rotation: Array2<T>,
-    /// For each target, columns c/(μ+λ): z ↦ (Hy)ᵢ.
+    /// For each target, rows (T+λI)⁻¹c: z ↦ (Hy)ᵢ.
     fits: Vec<Array2<T>>,
-    /// Columns Uψ̄/(μ+λ): z ↦ (H1)ᵢ.
+    /// Rows (T+λI)⁻¹Mψ̄: z ↦ (H1)ᵢ.
     ones: Array2<T>,
-    /// Columns 1/(Σc·(μ+λ)): z² ↦ Hᵢᵢ of a row that counts once.
-    leverage: Array2<T>,
+    /// T + λI at each λ: z ↦ Hᵢᵢ.
+    factors: Vec<ShiftedFactor>,
+    /// Σ c.
     weight: f64,
 }
 
@@ -117,17 +131,51 @@ impl<T: Real> LeaveOneOut<T> {
         targets: ArrayView2<f64>,
         weights: Option<&[f64]>,
     ) -> Vec<Array2<f64>> {
-        let z = features.dot(&self.rotation); // rows×s
-        let ones = z.dot(&self.ones).mapv(T::to_f64); // rows×L
-        let leverage = z.mapv(|value| value * value).dot(&self.leverage).mapv(T::to_f64);
+        let z = self.rotation.dot(&features.t()); // s×rows
+        let ones = self.ones.dot(&z).mapv(T::to_f64); // L×rows
+        let leverages = self.leverages(z.view()); // L×rows
         let residuals = |(fit, targets): (&Array2<T>, ArrayView1<f64>)| {
-            let fitted = z.dot(fit).mapv(T::to_f64);
-            Array2::from_shape_fn(fitted.dim(), |(i, l)| {
+            let fitted = fit.dot(&z).mapv(T::to_f64);
+            Array2::from_shape_fn((targets.len(), self.factors.len()), |(i, l)| {
                 let weight = weights.map_or(1.0, |weights| weights[i]);
-                let own_share = weight * targets[i] / (self.weight - weight) * (1.0 - ones[[i, l]]);
-                (targets[i] - fitted[[i, l]] + own_share) / (1.0 - weight * leverage[[i, l]])
+                let own_share = weight * targets[i] / (self.weight - weight) * (1.0 - ones[[l, i]]);
+                (targets[i] - fitted[[l, i]] + own_share) / (1.0 - weight * leverages[[l, i]])
             })
         };
         self.fits.iter().zip(targets.columns()).map(residuals).collect()
     }
+
+    /// zᵀ(T+λI)⁻¹z/Σc of every row at every λ: with L v = z it is Σ v²/d.
+    fn leverages(&self, z: ArrayView2<T>) -> Array2<f64> {
+        let mut leverages = Array2::zeros((self.factors.len(), z.ncols()));
+        for (z, mut leverages) in z.axis_chunks_iter(Axis(1), LANES).zip(leverages.axis_chunks_iter_mut(Axis(1), LANES))
+        {
+            let mut lanes = vec![[0.0; LANES]; z.nrows()];
+            for (lanes, z) in lanes.iter_mut().zip(z.rows()) {
+                lanes.iter_mut().zip(z).for_each(|(lane, z)| *lane = z.to_f64());
+            }
+            for (factor, mut leverages) in self.factors.iter().zip(leverages.rows_mut()) {
+                let sums = pulp::Arch::new().dispatch(|| quadratic_forms(factor, &lanes));
+                leverages.iter_mut().zip(sums).for_each(|(leverage, sum)| *leverage = sum / self.weight);
+            }
+        }
+        leverages
+    }
+}
+
+/// Σ v²/d with L v = z, for all lanes.
+#[inline(always)]
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+fn quadratic_forms(factor: &ShiftedFactor, z: &[[f64; LANES]]) -> [f64; LANES] {
+    let mut sums = [0.0; LANES];
+    let mut v = [0.0; LANES];
+    let ratios = std::iter::once(&0.0).chain(&factor.ratios);
+    for ((z, ratio), pivot) in z.iter().zip(ratios).zip(&factor.pivots) {
+        let inverse = 1.0 / pivot;
+        for lane in 0..LANES {
+            v[lane] = z[lane] - ratio * v[lane];
+            sums[lane] += v[lane] * v[lane] * inverse;
+        }
+    }
+    sums
 }

@@ -66,15 +66,15 @@ impl Run<'_> {
         let gram = in_order(
             self.threads,
             blocks.0.len(),
-            || (RowBlock::default(), BlockGram::<T>::new(s, coding.width())),
-            |index, (block, statistics)| -> Result<(), TrainError> {
+            || (RowBlock::default(), Array2::zeros((0, 0)), BlockGram::<T>::new(s, coding.width())),
+            |index, (block, features, statistics)| -> Result<(), TrainError> {
                 self.read_to_fit(blocks.0[index], block)?;
-                let mut features = projector.transform(inputs.prepare(block.inputs()).view());
-                statistics.fill(&mut features, coding.code(block.targets()).view(), block.weights());
+                projector.transform_into(inputs.prepare(block.inputs()).view(), features);
+                statistics.fill(features, coding.code(block.targets()).view(), block.weights());
                 Ok(())
             },
             Gram::new(s, coding.width()),
-            |index, (_, statistics), gram| {
+            |index, (_, _, statistics), gram| {
                 gram.add(statistics);
                 tick((index + 1) as f64 / blocks.0.len() as f64)
             },
