@@ -10,9 +10,6 @@ mod rows;
 /// The losses, row by row.
 mod loss;
 
-/// Products with a few columns.
-mod skinny;
-
 /// One pass over the features.
 mod sweep;
 

@@ -93,7 +93,7 @@ pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
             relative,
             gains: wanted.iter().map(|wanted| 0.1 * wanted).collect(),
             by_proof: limits.by_proof,
-            iteration_limit: SOLVE_LIMIT.min(limits.pass_limit - objective.passes()),
+            iteration_limit: SOLVE_LIMIT.min(limits.pass_limit.saturating_sub(objective.passes())),
         };
         let step = newton_step(objective, preconditioner, &at, &open, &stop)?;
         stale = step.iterations > LONG_SOLVE;

@@ -78,7 +78,7 @@ fn systematic_sample(importances: &[f64], limit: usize) -> Vec<Drawn> {
     for (row, &importance) in importances.iter().enumerate() {
         let probability = (scale * importance).min(1.0);
         reached += probability;
-        // A certain row is always taken; the tolerance keeps rounding from losing one.
+        // A certain row is taken whatever rounding did to the cumulated sum.
         if probability > 0.0 && (reached >= 1.0 || probability == 1.0) {
             reached = (reached - 1.0).max(0.0);
             sample.push(Drawn { row, weight: importance / probability });
