@@ -2,9 +2,13 @@
 //! allowed `unsafe`.
 #![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
 
+/// Eigenvalues and eigenvectors.
+mod symmetric;
+
 /// One reduction for many shifts.
 mod tridiagonal;
 
+pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen};
 pub use tridiagonal::{ShiftedFactor, Tridiagonal};
 
 use cblas_sys::{
@@ -15,7 +19,7 @@ use ndarray::{Array1, Array2, ArrayView2, LinalgScalar, OwnedRepr};
 use ndarray_linalg::cholesky::CholeskyFactorized;
 use ndarray_linalg::{FactorizeCInto, InverseC, Lapack, SolveC, UPLO};
 use openblas_src as _; // named once, so that the linker keeps it
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 /// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
 pub trait Real: LinalgScalar + Send + Sync {
@@ -192,20 +196,6 @@ fn blas_count(count: usize) -> c_int {
 
 unsafe extern "C" {
     fn openblas_set_num_threads(count: c_int);
-
-    fn dsyevd_(
-        jobz: *const c_char,
-        uplo: *const c_char,
-        n: *const c_int,
-        a: *mut f64,
-        lda: *const c_int,
-        w: *mut f64,
-        work: *mut f64,
-        lwork: *const c_int,
-        iwork: *mut c_int,
-        liwork: *const c_int,
-        info: *mut c_int,
-    );
 }
 
 /// One BLAS thread per call: we run row blocks in parallel ourselves, so that thread counts stay
@@ -259,81 +249,6 @@ impl Cholesky {
     }
 }
 
-/// Eigenvalues in ascending order and the eigenvectors as **rows** of a symmetric matrix, of which
-/// only the lower triangle is read. Divide and conquer (`dsyevd`): several times faster than the QR
-/// iteration that ndarray-linalg offers.
-pub fn symmetric_eigen(mut matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
-    const ROUTINE: &str = "symmetric eigendecomposition";
-    let order = matrix.nrows();
-    assert!(matrix.is_standard_layout() && matrix.ncols() == order);
-    let n = i32::try_from(order).map_err(|cause| FactorError::new(ROUTINE, cause))?;
-    let mut values = Array1::zeros(order);
-    let (mut status, mut work, mut integers) = (0, vec![0.0], vec![0]);
-    for query in [true, false] {
-        let length = |count: usize| i32::try_from(count).map_err(|cause| FactorError::new(ROUTINE, cause));
-        let (work_length, integer_length) =
-            if query { (-1, -1) } else { (length(work.len())?, length(integers.len())?) };
-        // SAFETY: `matrix` is a dense order×order array, `values` has `order` elements, and the
-        // workspaces have the lengths passed with them; a length of −1 only asks for their sizes. To
-        // Fortran the row-major lower triangle is an upper one, and eigenvectors come as columns,
-        // which are our rows.
-        unsafe {
-            dsyevd_(
-                c"V".as_ptr(),
-                c"U".as_ptr(),
-                &raw const n,
-                matrix.as_mut_ptr(),
-                &raw const n,
-                values.as_mut_ptr(),
-                work.as_mut_ptr(),
-                &raw const work_length,
-                integers.as_mut_ptr(),
-                &raw const integer_length,
-                &raw mut status,
-            );
-        }
-        if status != 0 {
-            return Err(FactorError::new(ROUTINE, format!("dsyevd returned {status}")));
-        }
-        if query {
-            work = vec![0.0; work[0] as usize];
-            integers = vec![0; integers[0] as usize];
-        }
-    }
-    Ok((values, matrix))
-}
-
-/// Copies the lower triangle onto the upper one.
-pub fn mirror_lower(matrix: &mut Array2<f64>) {
-    let order = matrix.nrows();
-    for i in 0..order {
-        for j in 0..i {
-            matrix[[j, i]] = matrix[[i, j]];
-        }
-    }
-}
-
-/// Largest eigenvalue of a symmetric positive semidefinite matrix by power iteration; a lower
-/// estimate, good to a few per cent, for condition numbers and reports.
-pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
-    const ITERATIONS: usize = 12;
-    let order = matrix.nrows();
-    // A start with no symmetry of its own, so that it is orthogonal to no eigenvector by design.
-    let mut direction = Array1::from_shape_fn(order, |i| 1.0 + ((i * 7919 + 13) % 101) as f64 / 101.0);
-    let mut value = 0.0;
-    for _ in 0..ITERATIONS {
-        let norm = direction.dot(&direction).sqrt();
-        if norm == 0.0 {
-            return 0.0;
-        }
-        direction /= norm;
-        let image = matrix.dot(&direction);
-        value = direction.dot(&image); // Rayleigh quotient
-        direction = image;
-    }
-    value
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,23 +298,5 @@ mod tests {
         assert_eq!(factor.lower_rows(), [2.0, 1.0, 2.0]);
         assert!((factor.inverse_trace().unwrap() - 9.0 / 16.0).abs() < 1e-15);
         assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]]).is_err(), "an indefinite matrix");
-    }
-
-    #[test]
-    fn eigenvectors_are_rows_and_rebuild_the_matrix() {
-        let matrix = array![[4.0, f64::NAN, f64::NAN], [2.0, 5.0, f64::NAN], [1.0, -1.0, 3.0]];
-        let mut full = matrix.clone();
-        mirror_lower(&mut full);
-        let (values, vectors) = symmetric_eigen(matrix).unwrap();
-        let rebuilt = vectors.t().dot(&Array2::from_diag(&values)).dot(&vectors);
-        assert!((&rebuilt - &full).iter().all(|difference| difference.abs() < 1e-13));
-        assert!(values[0] <= values[1] && values[1] <= values[2]);
-    }
-
-    #[test]
-    fn power_iteration_finds_the_top_of_the_spectrum() {
-        let matrix = array![[2.0, 1.0], [1.0, 2.0]];
-        assert!((largest_eigenvalue(&matrix) - 3.0).abs() < 1e-9);
-        assert!(largest_eigenvalue(&Array2::zeros((3, 3))).abs() < 1e-300);
     }
 }

@@ -9,8 +9,8 @@ use super::lanes::Lanes;
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
 
-/// Bytes of one input's weights in a panel: with AVX2 two vectors, which six rows share.
-const PANEL_BYTES: usize = 64;
+/// Bytes of one input's weights in a panel: two vectors of AVX-512, or twice two of AVX2.
+const PANEL_BYTES: usize = 128;
 
 /// Panels that one row goes through together: eight sums hide the latency of an addition.
 const GROUP: usize = 4;
@@ -111,7 +111,7 @@ fn add_tile<S: Simd, T: Lanes>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], fi
     let width = Panels::<T>::WIDTH;
     let stride = angles.len() / TILE_ROWS;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-    // Two vectors at a time; with AVX2 that is the whole width.
+    // Two vectors at a time; with AVX-512 that is the whole width.
     for offset in (0..width).step_by(2 * lanes) {
         let mut sums = [[T::splat(simd, T::zero()); 2]; TILE_ROWS];
         for (sums, angles) in sums.iter_mut().zip(angles.chunks_exact(stride)) {

@@ -15,9 +15,14 @@ pub enum ClassWeight {
     Balanced,
 }
 
+impl ClassWeight {
+    /// All of them with their names in a spec.
+    pub(super) const ALL: [(&'static str, Self); 2] = [("none", Self::None), ("balanced", Self::Balanced)];
+}
+
 /// Classes and sample weights of the rows of a part, in order.
 pub(super) struct Classes {
-    pub(super) classes: Vec<usize>,
+    pub(super) of_rows: Vec<usize>,
     pub(super) weights: Vec<f64>,
     pub(super) class_count: usize,
 }
@@ -25,11 +30,11 @@ pub(super) struct Classes {
 impl Classes {
     /// Reads them.
     pub(super) fn of(run: &Run, part: Part, class_count: usize) -> Result<Self, TrainError> {
-        let mut classes = Self { classes: Vec::new(), weights: Vec::new(), class_count };
+        let mut classes = Self { of_rows: Vec::new(), weights: Vec::new(), class_count };
         let mut block = RowBlock::default();
         for index in 0..run.rows.block_count() {
             run.rows.read(index, part, &mut block)?;
-            classes.classes.extend(block.targets().column(0).iter().map(|class| *class as usize));
+            classes.of_rows.extend(block.targets().column(0).iter().map(|class| *class as usize));
             classes.weights.extend((0..block.row_count()).map(|row| block.weight(row)));
         }
         Ok(classes)
@@ -38,14 +43,14 @@ impl Classes {
     /// Rows of each class.
     pub(super) fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.class_count];
-        self.classes.iter().for_each(|&class| counts[class] += 1);
+        self.of_rows.iter().for_each(|&class| counts[class] += 1);
         counts
     }
 
     /// The weight of each class: 1, or what makes them all count the same. A class without rows keeps 1.
     pub(super) fn class_weights(&self, rule: ClassWeight) -> Vec<f64> {
         let mut sums = vec![0.0; self.class_count];
-        self.classes.iter().zip(&self.weights).for_each(|(&class, weight)| sums[class] += weight);
+        self.of_rows.iter().zip(&self.weights).for_each(|(&class, weight)| sums[class] += weight);
         let total: f64 = sums.iter().sum();
         let balanced = |sum: &f64| if *sum > 0.0 { total / (self.class_count as f64 * sum) } else { 1.0 };
         match rule {
@@ -56,11 +61,11 @@ impl Classes {
 
     /// Multiplies the sample weights by those of the classes.
     pub(super) fn weigh(&mut self, class_weights: &[f64]) {
-        self.weights.iter_mut().zip(&self.classes).for_each(|(weight, &class)| *weight *= class_weights[class]);
+        self.weights.iter_mut().zip(&self.of_rows).for_each(|(weight, &class)| *weight *= class_weights[class]);
     }
 
     /// As the solvers see them.
     pub(super) fn rows(&self) -> ClassRows<'_> {
-        ClassRows { classes: &self.classes, weights: &self.weights, class_count: self.class_count }
+        ClassRows { classes: &self.of_rows, weights: &self.weights, class_count: self.class_count }
     }
 }

@@ -40,7 +40,7 @@ impl Classification<'_> {
     /// Fits as `spec` says.
     pub(super) fn fit(&self, spec: &TrainSpec, clock: &mut Clock) -> Result<Fit, TrainError> {
         let smallest = SMALLEST_MIXED_RATIO * self.map.kind.bound(self.map.kernel.shape()).unwrap_or(f64::INFINITY);
-        match spec.resolve_lambda(self.classes.classes.len()) {
+        match spec.resolve_lambda(self.classes.of_rows.len()) {
             Some(lambda) if lambda < smallest => self.fit_in::<f64>(Some(lambda), Precision::Double, clock),
             given => self.fit_in::<f32>(given, Precision::Mixed, clock),
         }
@@ -141,7 +141,7 @@ impl Classification<'_> {
         let weights = self.solve(training, lambda, SEARCH_TOLERANCE, start)?.function;
         let values = decision_values(validation, &weights)?;
         let (mut loss, mut right, mut total) = (0.0, 0.0, 0.0);
-        for ((row, &class), weight) in values.rows().into_iter().zip(&classes.classes).zip(&classes.weights) {
+        for ((row, &class), weight) in values.rows().into_iter().zip(&classes.of_rows).zip(&classes.weights) {
             loss += weight * loss_of(self.loss, row, class);
             right += if self.labels.decide(&row.to_vec()) == class { *weight } else { 0.0 };
             total += weight;
@@ -165,7 +165,7 @@ fn decision_values<T: Wave>(
     let mut values = Array2::zeros((0, function.intercepts.len()));
     for block in 0..source.block_count() {
         source.visit(block, &mut |features| {
-            let block = features.dot(&weights).mapv(T::to_f64) + &function.intercepts.view().insert_axis(Axis(0));
+            let block = features.dot(&weights).mapv(T::to_f64) + function.intercepts.view().insert_axis(Axis(0));
             values.append(Axis(0), block.view()).expect("as many columns");
         })?;
     }

@@ -81,13 +81,11 @@ impl<T: Wave> FeatureBlocks<T> for FeatureSource<'_, T> {
             None => visit(self.make(block)?.view()),
             Some(kept) => {
                 self.run.stop_if_asked()?;
-                let features = match kept.get() {
-                    Some(features) => features,
-                    // Two visitors at once would make the same features; one of them is kept.
-                    None => {
-                        let made = self.make(block)?;
-                        kept.get_or_init(|| made)
-                    }
+                let features = if let Some(features) = kept.get() {
+                    features
+                } else {
+                    let made = self.make(block)?;
+                    kept.get_or_init(|| made) // two visitors at once make the same
                 };
                 visit(features.view());
             }

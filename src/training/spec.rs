@@ -132,11 +132,7 @@ impl TrainSpec {
         let map = check_map(&features, kernel);
         let checked = Self {
             learner: spec.choice("learner", None, &learners),
-            class_weight: spec.choice(
-                "class_weight",
-                ClassWeight::None,
-                &[("none", ClassWeight::None), ("balanced", ClassWeight::Balanced)],
-            ),
+            class_weight: spec.choice("class_weight", ClassWeight::None, &ClassWeight::ALL),
             kernel,
             bandwidth: check_bandwidth(&kernel_fields, kernel),
             feature_count: check_count(&features, map, limits.feature_count as u64),
@@ -213,6 +209,7 @@ impl TrainSpec {
     }
 
     /// The spec with what it leaves to the task written out.
+    #[must_use]
     pub fn for_task(mut self, task: Task) -> Self {
         let learner = self.learner_for(task);
         self.calibration_fraction = Some(self.held_out(learner, task).calibration);

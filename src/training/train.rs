@@ -179,7 +179,7 @@ fn calibrated(run: &Run, mut model: FittedModel, gives_log_odds: bool) -> Result
         values.append(Axis(0), predictions).expect("as many columns");
     })?;
     let classes = Classes::of(run, Part::Calibration, labels.labels.len())?;
-    let slope = calibrate(&labels, values.view(), &classes.classes, &classes.weights);
+    let slope = calibrate(&labels, values.view(), &classes.of_rows, &classes.weights);
     let mut model = predictor.into_model();
     model.head = Head::Labels(Labels { slope, ..labels });
     Ok(Predictor::new(model))
