@@ -8,6 +8,14 @@ mod symmetric;
 /// One reduction for many shifts.
 mod tridiagonal;
 
+/// Vector arithmetic.
+mod lanes;
+
+/// Products with matrices of a few columns.
+mod skinny;
+
+pub use lanes::Lanes;
+pub use skinny::{add_transposed_product, product};
 pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen};
 pub use tridiagonal::{ShiftedFactor, Tridiagonal};
 
@@ -22,7 +30,7 @@ use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::c_int;
 
 /// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
-pub trait Real: LinalgScalar + Send + Sync {
+pub trait Real: LinalgScalar + Lanes + Send + Sync {
     /// Distance from 1 to the next number.
     const EPSILON: f64;
 

@@ -1,9 +1,9 @@
 //! Cosine and sine of whole slices: the inner loop of every feature.
 
-use super::lanes::Lanes;
+use crate::linalg::Real;
 
 /// A precision that can evaluate a·cos and a·sin over slices.
-pub trait Wave: Lanes {
+pub trait Wave: Real {
     /// `cosines[i] = amplitude·cos(angles[i])`, `sines[i] = amplitude·sin(angles[i])`.
     fn cos_sin(amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]);
 

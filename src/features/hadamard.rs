@@ -8,7 +8,7 @@
 
 use super::Structured;
 use super::aligned::Aligned;
-use super::lanes::Lanes;
+use crate::linalg::Real;
 use pulp::{Arch, Simd, WithSimd};
 
 /// More lanes than any vector has.
@@ -25,7 +25,7 @@ pub(super) struct Hadamard<T> {
     corner: Aligned<T>,
 }
 
-impl<T: Lanes> Hadamard<T> {
+impl<T: Real> Hadamard<T> {
     pub(super) fn new(structured: &Structured) -> Self {
         let p = structured.order();
         let scale = 1.0 / (p as f64).powf(1.5);
@@ -68,7 +68,7 @@ struct ProjectRow<'a, T> {
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-impl<T: Lanes> WithSimd for ProjectRow<'_, T> {
+impl<T: Real> WithSimd for ProjectRow<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -96,7 +96,7 @@ impl<T: Lanes> WithSimd for ProjectRow<'_, T> {
 /// H over the lanes of every vector.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn across_lanes<S: Simd, T: Lanes>(simd: S, block: &mut [T], corner: &[T]) {
+fn across_lanes<S: Simd, T: Real>(simd: S, block: &mut [T], corner: &[T]) {
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     for values in block.chunks_exact_mut(lanes) {
         let mut sum = T::splat(simd, T::zero());
@@ -110,7 +110,7 @@ fn across_lanes<S: Simd, T: Lanes>(simd: S, block: &mut [T], corner: &[T]) {
 /// H over the numbers of the vectors.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn across_vectors<S: Simd, T: Lanes>(simd: S, vectors: &mut [T::Vector<S>]) {
+fn across_vectors<S: Simd, T: Real>(simd: S, vectors: &mut [T::Vector<S>]) {
     let mut stride = 1;
     while 8 * stride <= vectors.len() {
         for group in vectors.chunks_exact_mut(8 * stride) {
@@ -129,7 +129,7 @@ fn across_vectors<S: Simd, T: Lanes>(simd: S, vectors: &mut [T::Vector<S>]) {
 /// The stage that joins vectors `stride` apart, over a group of two strides.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn one_stage<S: Simd, T: Lanes>(simd: S, group: &mut [T::Vector<S>], stride: usize) {
+fn one_stage<S: Simd, T: Real>(simd: S, group: &mut [T::Vector<S>], stride: usize) {
     let (upper, lower) = group.split_at_mut(stride);
     for (a, b) in upper.iter_mut().zip(lower) {
         (*a, *b) = T::butterfly(simd, *a, *b);
@@ -139,7 +139,7 @@ fn one_stage<S: Simd, T: Lanes>(simd: S, group: &mut [T::Vector<S>], stride: usi
 /// The stages of one, two and four strides over a group of eight, in registers.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn three_stages<S: Simd, T: Lanes>(simd: S, group: &mut [T::Vector<S>], stride: usize) {
+fn three_stages<S: Simd, T: Real>(simd: S, group: &mut [T::Vector<S>], stride: usize) {
     let (low, high) = group.split_at_mut(4 * stride);
     let (v0, low) = low.split_at_mut(stride);
     let (v1, low) = low.split_at_mut(stride);
@@ -191,7 +191,7 @@ mod tests {
         values[draw % p] * structured.norms[draw] / (p as f64).powf(1.5)
     }
 
-    fn agrees<T: Lanes>(input_dim: usize, draws: usize, rows: usize, tolerance: f64) {
+    fn agrees<T: Real>(input_dim: usize, draws: usize, rows: usize, tolerance: f64) {
         let kernel = Kernel::Gaussian { bandwidth: (input_dim as f64).sqrt() };
         let map = FeatureMap::sample(kernel, MapKind::Phase, Sampling::Structured, 5, draws, input_dim);
         let Frequencies::Structured(structured) = map.frequencies else { panic!("structured") };

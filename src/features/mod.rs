@@ -58,9 +58,6 @@ mod hadamard;
 /// Cosine and sine of whole slices.
 mod cosine;
 
-/// Vector arithmetic in one precision.
-mod lanes;
-
 /// Numbers that start at a cache line.
 mod aligned;
 

@@ -5,7 +5,7 @@
 //! k, whatever stands beside it.
 
 use super::aligned::Aligned;
-use super::lanes::Lanes;
+use crate::linalg::Real;
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
 
@@ -29,7 +29,7 @@ pub(super) struct Panels<T> {
     cells: Aligned<T>,
 }
 
-impl<T: Lanes> Panels<T> {
+impl<T: Real> Panels<T> {
     const WIDTH: usize = PANEL_BYTES / size_of::<T>();
 
     /// From V, m×d.
@@ -77,7 +77,7 @@ struct Project<'a, T> {
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-impl<T: Lanes> WithSimd for Project<'_, T> {
+impl<T: Real> WithSimd for Project<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -107,7 +107,7 @@ impl<T: Lanes> WithSimd for Project<'_, T> {
 /// Adds Σₖ xₖvₖ over the inputs of `cells` (depth×width) to the angles of a tile, from draw `first` on.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn add_tile<S: Simd, T: Lanes>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], first: usize, angles: &mut [T]) {
+fn add_tile<S: Simd, T: Real>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], first: usize, angles: &mut [T]) {
     let width = Panels::<T>::WIDTH;
     let stride = angles.len() / TILE_ROWS;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
@@ -135,7 +135,7 @@ fn add_tile<S: Simd, T: Lanes>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], fi
 /// Σₖ xₖvₖ of one row and the draws of a group of panels.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn fill_row<S: Simd, T: Lanes>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
+fn fill_row<S: Simd, T: Real>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
     let width = Panels::<T>::WIDTH;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     let panels: [&[T]; GROUP] = std::array::from_fn(|p| &cells[p * width * row.len()..][..width * row.len()]);
@@ -166,7 +166,7 @@ mod tests {
         (frequencies, inputs)
     }
 
-    fn agrees<T: Lanes>(draws: usize, input_dim: usize, rows: usize, tolerance: f64) {
+    fn agrees<T: Real>(draws: usize, input_dim: usize, rows: usize, tolerance: f64) {
         let (frequencies, inputs) = panels_and_inputs(draws, input_dim, rows);
         let panels = Panels::<T>::new(frequencies.view());
         let cells: Vec<T> = inputs.iter().map(|value| T::from_f64(*value)).collect();

@@ -2,10 +2,10 @@
 
 use super::aligned::Aligned;
 use super::hadamard::Hadamard;
-use super::lanes::Lanes;
 use super::panels::Panels;
 use super::spline::Spline;
 use super::{FeatureMap, Frequencies, Kernel, MapKind, Wave};
+use crate::linalg::Real;
 use ndarray::{Array2, ArrayView2, Axis};
 use std::f64::consts::TAU;
 
@@ -164,6 +164,6 @@ impl<T: Wave> Projector<T> {
 }
 
 /// The inputs in one precision, row by row.
-fn rounded<T: Lanes>(inputs: ArrayView2<f64>) -> Vec<T> {
+fn rounded<T: Real>(inputs: ArrayView2<f64>) -> Vec<T> {
     inputs.iter().map(|value| T::from_f64(*value)).collect()
 }

@@ -1,11 +1,10 @@
 //! Vector arithmetic in one precision, for kernels that must not depend on what the compiler makes
 //! of a loop.
 
-use crate::linalg::Real;
 use pulp::Simd;
 
 /// A precision with vectors. `S` is the instruction set that [`pulp::Arch`] found at run time.
-pub trait Lanes: Real {
+pub trait Lanes: Copy {
     /// As many numbers as one register of `S` holds.
     type Vector<S: Simd>: Copy;
 
@@ -26,6 +25,9 @@ pub trait Lanes: Real {
 
     /// a·b + c, rounded once on every machine.
     fn multiply_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
+
+    /// The sum over the lanes.
+    fn sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of the kernel they stand in
@@ -61,6 +63,11 @@ impl Lanes for f32 {
     fn multiply_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
         simd.mul_add_f32s(a, b, c)
     }
+
+    #[inline(always)]
+    fn sum<S: Simd>(simd: S, a: S::f32s) -> Self {
+        simd.reduce_sum_f32s(a)
+    }
 }
 
 #[allow(clippy::inline_always)] // as for f32
@@ -95,5 +102,10 @@ impl Lanes for f64 {
     #[inline(always)]
     fn multiply_add<S: Simd>(simd: S, a: S::f64s, b: S::f64s, c: S::f64s) -> S::f64s {
         simd.mul_add_f64s(a, b, c)
+    }
+
+    #[inline(always)]
+    fn sum<S: Simd>(simd: S, a: S::f64s) -> Self {
+        simd.reduce_sum_f64s(a)
     }
 }
