@@ -1,14 +1,18 @@
-//! Products of a long matrix with one of a few columns, as classifiers of several classes need them. BLAS
-//! is made for square ones: with ten columns it reached a tenth of the speed of these.
+//! Products of a long matrix with one of a few columns, as classifiers of several classes need them, where
+//! BLAS, made for square ones, is slower.
 
 use super::Real;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
 
 /// Columns worked on together; with three rows, or three vectors, twelve sums fill the registers of AVX2.
 const COLUMNS: usize = 4;
 const ROWS: usize = 3;
 const VECTORS: usize = 3;
+
+/// Numbers of a row and of a column that are multiplied before the next ones.
+const DEPTH: usize = 1024;
 
 /// `values` (rows×k) ← Ψ·Wᵀ for Ψ (rows×s) and W (k×s), all row-major.
 pub fn product<T: Real>(long: ArrayView2<T>, few: ArrayView2<T>, mut values: ArrayViewMut2<T>) {
@@ -49,67 +53,84 @@ impl<T: Real> WithSimd for Product<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let k = self.few.len() / self.depth;
-        let tiles = self.long.chunks(ROWS * self.depth).zip(self.values.chunks_mut(ROWS * k));
-        for (long, values) in tiles {
-            for (tile, few) in self.few.chunks(COLUMNS * self.depth).enumerate() {
-                let first = tile * COLUMNS;
-                if long.len() < ROWS * self.depth {
-                    for (long, values) in long.chunks_exact(self.depth).zip(values.chunks_exact_mut(k)) {
-                        dot_columns::<S, T, 1>(simd, [long], few, &mut [&mut values[first..]]);
+        let depth = self.depth;
+        let k = self.few.len() / depth;
+        self.values.fill(T::zero());
+        // A stretch of a few columns stays in the first cache while all rows go by.
+        for start in (0..depth).step_by(DEPTH) {
+            let stretch = start..depth.min(start + DEPTH);
+            for (tile, few) in self.few.chunks(COLUMNS * depth).enumerate() {
+                for (long, values) in self.long.chunks(ROWS * depth).zip(self.values.chunks_mut(ROWS * k)) {
+                    let tile = Tile { long, few, depth, stretch: stretch.clone(), first: tile * COLUMNS, k };
+                    match (long.len() / depth, few.len() / depth) {
+                        (ROWS, COLUMNS) => tile.add::<S, ROWS, COLUMNS>(simd, values),
+                        (ROWS, 3) => tile.add::<S, ROWS, 3>(simd, values),
+                        (ROWS, 2) => tile.add::<S, ROWS, 2>(simd, values),
+                        (ROWS, _) => tile.add::<S, ROWS, 1>(simd, values),
+                        (rows, columns) => tile.add_one_by_one(simd, rows, columns, values),
                     }
-                } else {
-                    let rows: [&[T]; ROWS] = std::array::from_fn(|row| &long[row * self.depth..][..self.depth]);
-                    let mut outputs = values.chunks_exact_mut(k).map(|values| &mut values[first..]);
-                    let mut outputs: [&mut [T]; ROWS] =
-                        std::array::from_fn(|_| outputs.next().expect("as many rows of values"));
-                    dot_columns::<S, T, ROWS>(simd, rows, few, &mut outputs);
                 }
             }
         }
     }
 }
 
-/// Products of R rows with up to `COLUMNS` others.
-#[inline(always)]
-#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn dot_columns<S: Simd, T: Real, const R: usize>(simd: S, rows: [&[T]; R], few: &[T], outputs: &mut [&mut [T]; R]) {
-    match few.len() / rows[0].len() {
-        1 => dot::<S, T, R, 1>(simd, rows, few, outputs),
-        2 => dot::<S, T, R, 2>(simd, rows, few, outputs),
-        3 => dot::<S, T, R, 3>(simd, rows, few, outputs),
-        _ => dot::<S, T, R, COLUMNS>(simd, rows, few, outputs),
-    }
+/// A few rows against a few columns, over a stretch of their depth.
+struct Tile<'a, T> {
+    long: &'a [T],
+    few: &'a [T],
+    depth: usize,
+    stretch: Range<usize>,
+    /// Number of the first column.
+    first: usize,
+    k: usize,
 }
 
-#[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn dot<S: Simd, T: Real, const R: usize, const K: usize>(
-    simd: S,
-    rows: [&[T]; R],
-    few: &[T],
-    outputs: &mut [&mut [T]; R],
-) {
-    let depth = rows[0].len();
-    let columns: [&[T]; K] = std::array::from_fn(|column| &few[column * depth..][..depth]);
-    let row_vectors = rows.map(T::vectors::<S>);
-    let column_vectors = columns.map(T::vectors::<S>);
-    let mut sums = [[T::splat(simd, T::zero()); K]; R];
-    let vector_count = row_vectors[0].len();
-    for at in 0..vector_count {
-        let weights: [T::Vector<S>; K] = std::array::from_fn(|column| column_vectors[column][at]);
-        for (sums, row) in sums.iter_mut().zip(&row_vectors) {
-            let value = row[at];
-            for (sum, weight) in sums.iter_mut().zip(weights) {
-                *sum = T::multiply_add(simd, value, weight, *sum);
+impl<T: Real> Tile<'_, T> {
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // constant bounds keep the sums in registers; iterators did not
+    fn add<S: Simd, const R: usize, const K: usize>(&self, simd: S, values: &mut [T]) {
+        let rows: [&[T]; R] = std::array::from_fn(|row| &self.long[row * self.depth..][self.stretch.clone()]);
+        let columns: [&[T]; K] = std::array::from_fn(|column| &self.few[column * self.depth..][self.stretch.clone()]);
+        let count = self.stretch.len() / lanes::<S, T>();
+        let row_vectors: [&[T::Vector<S>]; R] = std::array::from_fn(|row| &T::vectors::<S>(rows[row])[..count]);
+        let column_vectors: [&[T::Vector<S>]; K] =
+            std::array::from_fn(|column| &T::vectors::<S>(columns[column])[..count]);
+        let mut sums = [[T::splat(simd, T::zero()); K]; R];
+        for at in 0..count {
+            for row in 0..R {
+                let value = row_vectors[row][at];
+                for column in 0..K {
+                    sums[row][column] = T::multiply_add(simd, value, column_vectors[column][at], sums[row][column]);
+                }
+            }
+        }
+        let whole = count * lanes::<S, T>();
+        for row in 0..R {
+            for column in 0..K {
+                let pairs = rows[row][whole..].iter().zip(&columns[column][whole..]);
+                let rest = pairs.fold(T::zero(), |sum, (a, b)| sum + *a * *b);
+                let value = &mut values[row * self.k + self.first + column];
+                *value = *value + (T::sum(simd, sums[row][column]) + rest);
             }
         }
     }
-    let whole = vector_count * lanes::<S, T>();
-    for ((sums, row), output) in sums.iter().zip(rows).zip(outputs) {
-        for ((sum, column), output) in sums.iter().zip(columns).zip(output.iter_mut()) {
-            let rest = row[whole..].iter().zip(&column[whole..]).fold(T::zero(), |sum, (a, b)| sum + *a * *b);
-            *output = T::sum(simd, *sum) + rest;
+
+    /// The rows after the last whole tile; the same sums in the same order.
+    #[inline(always)]
+    fn add_one_by_one<S: Simd>(&self, simd: S, rows: usize, columns: usize, values: &mut [T]) {
+        for row in 0..rows {
+            for column in 0..columns {
+                let one = Tile {
+                    long: &self.long[row * self.depth..],
+                    few: &self.few[column * self.depth..],
+                    stretch: self.stretch.clone(),
+                    first: self.first + column,
+                    ..*self
+                };
+                one.add::<S, 1, 1>(simd, &mut values[row * self.k..]);
+            }
         }
     }
 }
@@ -174,24 +195,31 @@ impl<T: Real> Part<'_, T> {
 
     /// V vectors of every column, over all rows.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // as above
     fn add_vectors<S: Simd, const K: usize, const V: usize>(&self, simd: S, sums: &mut [T], at: usize) {
         let place = at * lanes::<S, T>();
         let mut totals = [[T::splat(simd, T::zero()); V]; K];
-        for (totals, sums) in totals.iter_mut().zip(sums.chunks_exact(self.depth)) {
-            totals.copy_from_slice(&T::vectors::<S>(&sums[place..])[..V]);
+        for column in 0..K {
+            let vectors = T::vectors::<S>(&sums[column * self.depth + place..]);
+            for vector in 0..V {
+                totals[column][vector] = vectors[vector];
+            }
         }
         for (row, values) in self.long.chunks_exact(self.depth).zip(self.values.chunks_exact(self.k)) {
-            let features = T::vectors::<S>(&row[place..]);
-            let features: [T::Vector<S>; V] = std::array::from_fn(|vector| features[vector]);
-            for (totals, value) in totals.iter_mut().zip(&values[self.first..]) {
-                let value = T::splat(simd, *value);
-                for (total, feature) in totals.iter_mut().zip(features) {
-                    *total = T::multiply_add(simd, value, feature, *total);
+            let features = &T::vectors::<S>(&row[place..])[..V];
+            let values = &values[self.first..self.first + K];
+            for column in 0..K {
+                let value = T::splat(simd, values[column]);
+                for vector in 0..V {
+                    totals[column][vector] = T::multiply_add(simd, value, features[vector], totals[column][vector]);
                 }
             }
         }
-        for (totals, sums) in totals.iter().zip(sums.chunks_exact_mut(self.depth)) {
-            T::vectors_mut::<S>(&mut sums[place..])[..V].copy_from_slice(totals);
+        for column in 0..K {
+            let vectors = T::vectors_mut::<S>(&mut sums[column * self.depth + place..]);
+            for vector in 0..V {
+                vectors[vector] = totals[column][vector];
+            }
         }
     }
 }

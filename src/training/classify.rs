@@ -15,8 +15,8 @@ use crate::solver::{
 use ndarray::{Array2, ArrayView1, Axis};
 
 /// Accuracy of the objective, relative: of the final fit, and of the tries of a search.
-const TOLERANCE: f64 = 1e-6;
-const SEARCH_TOLERANCE: f64 = 1e-4;
+const TOLERANCE: f64 = 1e-5;
+const SEARCH_TOLERANCE: f64 = 1e-3;
 
 /// Passes after which the best so far is taken, and said not to have converged.
 const PASS_LIMIT: usize = 1_000;

@@ -6,7 +6,7 @@
 use super::rows::FeatureBlocks;
 use crate::linalg::{Real, add_transposed_product, product};
 use crate::solver::{Interrupted, in_order};
-use ndarray::linalg::general_mat_vec_mul;
+use ndarray::linalg::{general_mat_mul, general_mat_vec_mul};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use std::ops::Range;
 
@@ -138,20 +138,23 @@ impl<T: Real> BlockSweep<T> {
     }
 }
 
+/// Up to so many columns our own products are faster than those of BLAS; see `benches/skinny.rs`.
+const FEW: usize = 12;
+
 /// `values` (rows×k) ← Ψ·Wᵀ for W (k×s); one column goes to `gemv`, which memory alone slows down.
 fn forward_product<T: Real>(features: ArrayView2<T>, weights: ArrayView2<T>, mut values: ArrayViewMut2<T>) {
-    if weights.nrows() == 1 {
-        general_mat_vec_mul(T::one(), &features, &weights.row(0), T::zero(), &mut values.column_mut(0));
-    } else {
-        product(features, weights, values);
+    match weights.nrows() {
+        1 => general_mat_vec_mul(T::one(), &features, &weights.row(0), T::zero(), &mut values.column_mut(0)),
+        2..=FEW => product(features, weights, values),
+        _ => general_mat_mul(T::one(), &features, &weights.t(), T::zero(), &mut values),
     }
 }
 
 /// `sums` (k×s) += Vᵀ·Ψ for V (rows×k).
 fn back_product<T: Real>(features: ArrayView2<T>, values: ArrayView2<T>, mut sums: ArrayViewMut2<T>) {
-    if values.ncols() == 1 {
-        general_mat_vec_mul(T::one(), &features.t(), &values.column(0), T::one(), &mut sums.row_mut(0));
-    } else {
-        add_transposed_product(features, values, sums);
+    match values.ncols() {
+        1 => general_mat_vec_mul(T::one(), &features.t(), &values.column(0), T::one(), &mut sums.row_mut(0)),
+        2..=FEW => add_transposed_product(features, values, sums),
+        _ => general_mat_mul(T::one(), &values.t(), &features, T::one(), &mut sums),
     }
 }
