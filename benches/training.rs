@@ -18,6 +18,7 @@ const BLOCK_ROWS: usize = 1024;
 fn main() {
     use_one_blas_thread();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut halves = None;
     for (n, d, s) in [(50_000, 90, 2_048), (100_000, 90, 2_048), (100_000, 8, 1_024)] {
         let limit = seconds(|| syrk_alone(n, s, threads));
         let features = seconds(|| features_alone(n, d, s, threads));
@@ -33,6 +34,13 @@ fn main() {
             searched / limit,
             searched / single
         );
+        match halves {
+            Some((half, of_n, of_shape)) if 2 * of_n == n && of_shape == (d, s) => {
+                println!("  twice the rows of the run before, {:.2} times its time at one λ", single / half);
+            }
+            _ => {}
+        }
+        halves = Some((single, n, (d, s)));
     }
 }
 

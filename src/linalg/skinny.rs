@@ -200,10 +200,7 @@ impl<T: Real> Part<'_, T> {
         let place = at * lanes::<S, T>();
         let mut totals = [[T::splat(simd, T::zero()); V]; K];
         for column in 0..K {
-            let vectors = T::vectors::<S>(&sums[column * self.depth + place..]);
-            for vector in 0..V {
-                totals[column][vector] = vectors[vector];
-            }
+            totals[column].copy_from_slice(&T::vectors::<S>(&sums[column * self.depth + place..])[..V]);
         }
         for (row, values) in self.long.chunks_exact(self.depth).zip(self.values.chunks_exact(self.k)) {
             let features = &T::vectors::<S>(&row[place..])[..V];
@@ -216,10 +213,7 @@ impl<T: Real> Part<'_, T> {
             }
         }
         for column in 0..K {
-            let vectors = T::vectors_mut::<S>(&mut sums[column * self.depth + place..]);
-            for vector in 0..V {
-                vectors[vector] = totals[column][vector];
-            }
+            T::vectors_mut::<S>(&mut sums[column * self.depth + place..])[..V].copy_from_slice(&totals[column]);
         }
     }
 }

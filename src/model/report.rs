@@ -153,6 +153,22 @@ pub struct LabelErrors {
     pub reliability: Vec<ReliabilityBin>,
 }
 
+impl LabelErrors {
+    /// Before any row was predicted.
+    pub fn unknown(classes: Vec<ClassRowCounts>) -> Self {
+        Self {
+            classes,
+            validation_accuracy: None,
+            validation_balanced_accuracy: None,
+            validation_log_loss: None,
+            validation_roc_auc: None,
+            confusion: None,
+            expected_calibration_error: None,
+            reliability: Vec::new(),
+        }
+    }
+}
+
 /// A label and how often it occurs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRowCounts {

@@ -18,8 +18,10 @@ use ndarray::{Array2, ArrayView1, Axis};
 const TOLERANCE: f64 = 1e-5;
 const SEARCH_TOLERANCE: f64 = 1e-3;
 
-/// Passes after which the best so far is taken, and said not to have converged.
+/// Passes after which the best so far is taken, and said not to have converged: of the final fit, and of
+/// the tries of a search, where a solution that is slow to reach is no better on rows it has not seen.
 const PASS_LIMIT: usize = 1_000;
+const SEARCH_PASS_LIMIT: usize = 100;
 
 /// Below this λ, relative to the bound of the features, f32 features are too coarse.
 const SMALLEST_MIXED_RATIO: f64 = 1e-9;
@@ -54,7 +56,7 @@ impl Classification<'_> {
             None => self.search(&training)?,
         };
         self.run.tick(Stage::Solve, 0.0)?;
-        let solution = self.solve(&training, lambda, TOLERANCE, start.as_ref())?;
+        let solution = self.solve(&training, lambda, (TOLERANCE, PASS_LIMIT), start.as_ref())?;
         clock.lap(Stage::Solve);
         Ok(Fit {
             weights: solution.function.weights,
@@ -74,14 +76,14 @@ impl Classification<'_> {
         &self,
         training: &FeatureSource<T>,
         ridge: f64,
-        tolerance: f64,
+        (tolerance, pass_limit): (f64, usize),
         start: Option<&ClassifierWeights>,
     ) -> Result<ClassifierSolution, TrainError> {
         let settings = ClassifierSettings {
             loss: self.loss,
             ridge,
             tolerance,
-            pass_limit: PASS_LIMIT,
+            pass_limit,
             preconditioner_rows: None,
             threads: self.resources.threads,
         };
@@ -92,29 +94,27 @@ impl Classification<'_> {
     }
 
     /// The λ with the smallest loss on the validation rows: down from 0.1 in tenths, each started from the
-    /// one before, until the loss has risen twice; then once more between the best and its neighbours.
+    /// one before, until the loss rises; then once more between the best and its neighbours.
     fn search<T: Wave>(
         &self,
         training: &FeatureSource<T>,
     ) -> Result<(f64, Vec<LossPoint>, Option<ClassifierWeights>), TrainError> {
         const LARGEST: i32 = -1;
         const SMALLEST: i32 = -9;
-        const RISES: usize = 2;
         let left = self.resources.cache_bytes.saturating_sub(training.cached_bytes());
         let validation = FeatureSource::<T>::new(self.run, Part::Validation, self.inputs, self.map, left);
         let mut classes = Classes::of(self.run, Part::Validation, self.classes.class_count)?;
         classes.weigh(&self.labels.log_weights.iter().map(|weight| weight.exp()).collect::<Vec<_>>());
 
         let mut tried: Vec<(LossPoint, ClassifierWeights)> = Vec::new();
-        let mut rises = 0;
         for exponent in (SMALLEST..=LARGEST).rev() {
             let start = tried.last().map(|(_, weights)| weights);
             let next = self.try_lambda(training, &validation, &classes, 10_f64.powi(exponent), start)?;
             let best = tried.iter().map(|(point, _)| point.validation_loss).fold(f64::INFINITY, f64::min);
-            rises = if next.0.validation_loss < best { 0 } else { rises + 1 };
+            let rises = next.0.validation_loss >= best;
             tried.push(next);
             self.run.tick(Stage::Search, f64::from(LARGEST - exponent) / f64::from(LARGEST - SMALLEST + 1))?;
-            if rises == RISES {
+            if rises {
                 break;
             }
         }
@@ -138,7 +138,7 @@ impl Classification<'_> {
         lambda: f64,
         start: Option<&ClassifierWeights>,
     ) -> Result<(LossPoint, ClassifierWeights), TrainError> {
-        let weights = self.solve(training, lambda, SEARCH_TOLERANCE, start)?.function;
+        let weights = self.solve(training, lambda, (SEARCH_TOLERANCE, SEARCH_PASS_LIMIT), start)?.function;
         let values = decision_values(validation, &weights)?;
         let (mut loss, mut right, mut total) = (0.0, 0.0, 0.0);
         for ((row, &class), weight) in values.rows().into_iter().zip(&classes.of_rows).zip(&classes.weights) {

@@ -5,9 +5,11 @@ use super::errors::Errors;
 use super::fit::Fit;
 use super::label_scores::LabelScores;
 use super::passes::Run;
+use super::rows::RowBlock;
 use super::stage::TrainError;
 use crate::dataset::Part;
 use crate::model::{ClassRowCounts, ErrorReport, Head, LabelErrors, NumberErrors, Predictor, TargetErrors};
+use ndarray::ArrayView2;
 
 /// What is known before any row was predicted.
 pub(super) fn errors_before(run: &Run, head: &Head, fit: &Fit) -> Result<ErrorReport, TrainError> {
@@ -22,16 +24,8 @@ pub(super) fn errors_before(run: &Run, head: &Head, fit: &Fit) -> Result<ErrorRe
         training_rows,
         validation_rows,
     };
-    Ok(ErrorReport::Labels(LabelErrors {
-        classes: labels.iter().zip(training.into_iter().zip(validation)).map(counts).collect(),
-        validation_accuracy: None,
-        validation_balanced_accuracy: None,
-        validation_log_loss: None,
-        validation_roc_auc: None,
-        confusion: None,
-        expected_calibration_error: None,
-        reliability: Vec::new(),
-    }))
+    let classes = labels.iter().zip(training.into_iter().zip(validation)).map(counts).collect();
+    Ok(ErrorReport::Labels(LabelErrors::unknown(classes)))
 }
 
 fn number_errors(targets: &[String], training_mse: &[f64]) -> NumberErrors {
@@ -57,7 +51,7 @@ pub(super) fn evaluate(run: &Run, predictor: Predictor) -> Result<Predictor, Tra
     let mut errors = predictor.model().report.errors.clone();
     match (&head, &mut errors) {
         (Head::Labels(labels), ErrorReport::Labels(errors)) => {
-            let add = |scores: &mut LabelScores, block: &super::rows::RowBlock, values: ndarray::ArrayView2<f64>| {
+            let add = |scores: &mut LabelScores, block: &RowBlock, values: ArrayView2<f64>| {
                 for (row, (values, class)) in values.rows().into_iter().zip(block.targets().column(0)).enumerate() {
                     scores.add(*class as usize, values, block.weight(row));
                 }
@@ -65,7 +59,7 @@ pub(super) fn evaluate(run: &Run, predictor: Predictor) -> Result<Predictor, Tra
             run.evaluate(&predictor, Part::Validation, LabelScores::new(labels), add)?.write(errors);
         }
         (_, ErrorReport::Numbers(errors)) => {
-            let add = |sums: &mut Errors, block: &super::rows::RowBlock, values: ndarray::ArrayView2<f64>| {
+            let add = |sums: &mut Errors, block: &RowBlock, values: ArrayView2<f64>| {
                 sums.add(block.targets(), values, block.weights());
             };
             run.evaluate(&predictor, Part::Validation, Errors::new(head.output_count()), add)?.write(errors);

@@ -122,19 +122,6 @@ mod tests {
         Labels { target: "t".into(), labels: names, slope, log_weights: vec![0.0; count] }
     }
 
-    fn nothing() -> LabelErrors {
-        LabelErrors {
-            classes: Vec::new(),
-            validation_accuracy: None,
-            validation_balanced_accuracy: None,
-            validation_log_loss: None,
-            validation_roc_auc: None,
-            confusion: None,
-            expected_calibration_error: None,
-            reliability: Vec::new(),
-        }
-    }
-
     /// Four rows by hand: values −1, −1, 2, 1 of classes 0, 1, 1, 0.
     #[test]
     fn scores_by_hand() {
@@ -143,7 +130,7 @@ mod tests {
         for (class, value) in [(0, -1.0), (1, -1.0), (1, 2.0), (0, 1.0)] {
             scores.add(class, array![value].view(), 1.0);
         }
-        let mut errors = nothing();
+        let mut errors = LabelErrors::unknown(Vec::new());
         scores.write(&mut errors);
         assert_eq!(errors.confusion, Some(vec![vec![1.0, 1.0], vec![1.0, 1.0]]));
         assert_eq!((errors.validation_accuracy, errors.validation_balanced_accuracy), (Some(0.5), Some(0.5)));
@@ -166,7 +153,7 @@ mod tests {
         scores.add(0, array![1.0, 0.0, 0.0].view(), 3.0);
         scores.add(1, array![1.0, 0.0, 0.0].view(), 1.0);
         scores.add(2, array![1.0, 0.0, 0.0].view(), 0.0);
-        let mut errors = nothing();
+        let mut errors = LabelErrors::unknown(Vec::new());
         scores.write(&mut errors);
         assert_eq!((errors.validation_accuracy, errors.validation_balanced_accuracy), (Some(0.75), Some(0.5)));
         assert_eq!((errors.validation_log_loss, errors.validation_roc_auc), (None, None));
@@ -175,8 +162,8 @@ mod tests {
     #[test]
     fn no_rows_give_no_figures() {
         let labels = labels(2, Some(1.0));
-        let mut errors = nothing();
+        let mut errors = LabelErrors::unknown(Vec::new());
         LabelScores::new(&labels).write(&mut errors);
-        assert_eq!(errors, nothing());
+        assert_eq!(errors, LabelErrors::unknown(Vec::new()));
     }
 }

@@ -13,9 +13,9 @@ use ndarray::Array1;
 const LOO_ROWS: usize = 8_192;
 
 /// Rows, features and steps of a bandwidth search.
-const SEARCH_ROWS: usize = 8_192;
+const SEARCH_ROWS: usize = 16_384;
 const COARSE_FEATURES: usize = 512;
-const FINE_FEATURES: usize = 1_024;
+const FINE_FEATURES: usize = 2_048;
 
 /// What the inputs and targets of a search are.
 pub(super) struct Problem<'a> {
@@ -83,7 +83,7 @@ impl Problem<'_> {
     /// candidates share their random directions.
     pub(super) fn search_bandwidth(&self, spec: &TrainSpec, rule: f64) -> Result<f64, TrainError> {
         const COARSE: [f64; 11] = [2.0, 1.414, 1.0, 0.707, 0.5, 0.354, 0.25, 0.177, 0.125, 0.088, 0.0625];
-        const FINE: [f64; 3] = [0.841, 1.0, 1.189];
+        const FINE: [f64; 5] = [1.189, 1.0, 0.841, 0.707, 0.595];
         let tries = (COARSE.len() + FINE.len()) as f64;
         let mut tried = 0.0;
         let mut best_around = |centre: f64, factors: &[f64], feature_count: usize| -> Result<f64, TrainError> {
