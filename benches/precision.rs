@@ -8,7 +8,7 @@ use bochner::random::{Purpose, Stream};
 use bochner::solver::{BlockGram, Gram, RidgeSolution, solve_ridge};
 use ndarray::{Array1, Array2, Axis};
 
-const BLOCK_ROWS: usize = 1024;
+const BLOCK_ROWS: usize = 2048;
 const LAMBDAS: [f64; 10] = [1e-2, 1e-4, 1e-5, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10];
 
 fn main() {

@@ -13,7 +13,7 @@ use synthetic::{Synthetic, fit};
 
 mod synthetic;
 
-const BLOCK_ROWS: usize = 1024;
+const BLOCK_ROWS: usize = 2048;
 
 fn main() {
     use_one_blas_thread();

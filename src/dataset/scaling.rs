@@ -47,6 +47,21 @@ impl ColumnMoments {
         self.max = self.max.max(value);
     }
 
+    /// Takes in what another has seen. [Chan, Golub & LeVeque 1979]
+    pub fn merge(&mut self, other: &Self) {
+        self.missing += other.missing;
+        if other.count == 0.0 {
+            return;
+        }
+        let count = self.count + other.count;
+        let step = other.mean - self.mean;
+        self.mean += step * other.count / count;
+        self.squares += other.squares + step * step * self.count * other.count / count;
+        self.count = count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// Missing cells seen.
     pub fn missing(&self) -> u64 {
         self.missing
@@ -158,6 +173,24 @@ mod tests {
             row[0]
         };
         values.iter().map(scale).collect()
+    }
+
+    #[test]
+    fn merged_moments_are_those_of_all_values() {
+        let values = [1e9 + 1.0, f64::NAN, 1e9 + 4.0, 1e9 - 2.0, 1e9 + 7.5, f64::NAN, 1e9];
+        let of = |values: &[f64]| {
+            let mut moments = ColumnMoments::EMPTY;
+            values.iter().for_each(|value| moments.observe(*value));
+            moments
+        };
+        let whole = of(&values);
+        for cut in 0..=values.len() {
+            let mut merged = of(&values[..cut]);
+            merged.merge(&of(&values[cut..]));
+            assert!((merged.mean() - whole.mean()).abs() < 1e-6 && merged.missing() == 2);
+            assert!((merged.variance() / whole.variance() - 1.0).abs() < 1e-6, "{cut}");
+            assert_eq!((merged.min, merged.max), (whole.min, whole.max));
+        }
     }
 
     #[test]

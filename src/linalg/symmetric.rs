@@ -67,10 +67,15 @@ pub fn symmetric_eigen(mut matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f
 
 /// Copies the lower triangle onto the upper one.
 pub fn mirror_lower(matrix: &mut Array2<f64>) {
+    const TILE: usize = 64; // a tile and its mirror image stay in the cache
     let order = matrix.nrows();
-    for i in 0..order {
-        for j in 0..i {
-            matrix[[j, i]] = matrix[[i, j]];
+    for first_row in (0..order).step_by(TILE) {
+        for first_column in (0..=first_row).step_by(TILE) {
+            for i in first_row..order.min(first_row + TILE) {
+                for j in first_column..i.min(first_column + TILE) {
+                    matrix[[j, i]] = matrix[[i, j]];
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! mean(y²) − cᵀx − λxᵀx, and the effective dimension Σ μ/(μ+λ) from the eigenvalues of T. One pass over
 //! rows z = Mψ gives exact leave-one-out residuals at all λ at once.
 
-use super::{NormalEquations, SolveError};
+use super::{Method, NormalEquations, RidgeSolution, SolveError, solve_ridge};
 use crate::linalg::{Real, ShiftedFactor, Tridiagonal};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,16 @@ impl RidgePath {
     /// W(λ), s×k.
     pub fn weights(&self, lambda: f64) -> Array2<f64> {
         self.system.rotation.t().dot(&self.solve(lambda))
+    }
+
+    /// The solution at one λ of the equations this is the path of; Cholesky's where rounding leaves none.
+    pub fn solution(&self, equations: &NormalEquations, lambda: f64) -> Result<RidgeSolution, SolveError> {
+        let weights = self.weights(lambda);
+        if !weights.iter().all(|weight| weight.is_finite()) {
+            return solve_ridge(equations, lambda);
+        }
+        let largest = self.eigenvalues.iter().copied().fold(0.0, f64::max);
+        Ok(RidgeSolution::new(equations, lambda, weights, Method::Tridiagonal, largest))
     }
 
     /// Everything that needs no rows at one λ.

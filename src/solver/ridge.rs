@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Method {
     /// Cholesky factorisation.
     Cholesky,
+    /// The tridiagonal reduction that a search over λ leaves behind.
+    Tridiagonal,
     /// Eigendecomposition with negative eigenvalues clipped to zero: only where rounding made
     /// G + λI indefinite.
     ClippedEigenvalues,
@@ -32,8 +34,7 @@ pub struct RidgeSolution {
 /// Solves the normal equations at the per-sample `ridge` λ.
 pub fn solve_ridge(equations: &NormalEquations, ridge: f64) -> Result<RidgeSolution, SolveError> {
     let (g, right_side) = (&equations.gram, &equations.right_side);
-    let system = shifted(g, ridge);
-    let (weights, method) = match Cholesky::factor(system.clone()) {
+    let (weights, method) = match Cholesky::factor(shifted(g, ridge)) {
         Ok(factor) => (solve_columns(&factor, right_side)?, Method::Cholesky),
         Err(_) => (solve_clipped(g.clone(), right_side, ridge)?, Method::ClippedEigenvalues),
     };
@@ -41,17 +42,36 @@ pub fn solve_ridge(equations: &NormalEquations, ridge: f64) -> Result<RidgeSolut
         return Err(SolveError::NotFinite { ridge });
     }
 
-    let residual = system.dot(&weights) - right_side;
-    let relative = |(residual, right_side): (ArrayView1<f64>, ArrayView1<f64>)| {
-        let scale = norm(right_side);
-        if scale > 0.0 { norm(residual) / scale } else { 0.0 }
-    };
-    Ok(RidgeSolution {
-        relative_residual: residual.columns().into_iter().zip(right_side.columns()).map(relative).fold(0.0, f64::max),
-        condition: (largest_eigenvalue(g) + ridge) / ridge,
-        weights,
-        method,
-    })
+    Ok(RidgeSolution::new(equations, ridge, weights, method, largest_eigenvalue(g)))
+}
+
+impl RidgeSolution {
+    /// Weights with their evidence; `largest` is the largest eigenvalue of G.
+    pub(super) fn new(
+        equations: &NormalEquations,
+        ridge: f64,
+        weights: Array2<f64>,
+        method: Method,
+        largest: f64,
+    ) -> Self {
+        let right_side = &equations.right_side;
+        let residual = equations.gram.dot(&weights) + &weights * ridge - right_side;
+        let relative = |(residual, right_side): (ArrayView1<f64>, ArrayView1<f64>)| {
+            let scale = norm(right_side);
+            if scale > 0.0 { norm(residual) / scale } else { 0.0 }
+        };
+        Self {
+            relative_residual: residual
+                .columns()
+                .into_iter()
+                .zip(right_side.columns())
+                .map(relative)
+                .fold(0.0, f64::max),
+            condition: (largest + ridge) / ridge,
+            weights,
+            method,
+        }
+    }
 }
 
 /// G + λI.

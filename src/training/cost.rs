@@ -5,9 +5,9 @@ use super::{BandwidthRule, LambdaRule, TrainSpec};
 use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
 
-/// Rows of a block: large enough for the rank-k update to run at full speed, small enough for its
-/// f32 sums to stay exact enough.
-pub(super) const BLOCK_ROWS: usize = 1_024;
+/// Rows of a block: large enough for the rank-k update to run at full speed and for its sum into f64 to
+/// cost little, small enough for its f32 sums to stay exact enough.
+pub(super) const BLOCK_ROWS: usize = 2_048;
 
 const F64: u64 = 8;
 

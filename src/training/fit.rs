@@ -40,7 +40,7 @@ pub(super) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: 
             Some(_) => None,
             None => Some(system.search(problem, map, precision)?),
         };
-        if precision == Precision::Mixed && searched.as_ref().is_some_and(Searched::is_at_the_small_end) {
+        if precision == Precision::Mixed && searched.as_ref().is_some_and(|(_, found)| found.is_at_the_small_end()) {
             precision = Precision::Double;
             clock.lap(Stage::Solve);
             continue;
@@ -69,7 +69,9 @@ pub(super) fn refit(
     let given = spec.resolve_lambda(system.equations.sample_count);
     let searched = if given.is_none() {
         let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
-        Some(Searched::by_gcv(&RidgePath::new(&system.equations)?, &lambdas)?)
+        let path = RidgePath::new(&system.equations)?;
+        let found = Searched::by_gcv(&path, &lambdas)?;
+        Some((path, found))
     } else {
         None
     };
@@ -107,26 +109,36 @@ impl System {
         Ok(Self { equations: gram.into_normal_equations(), target_mean, statistics })
     }
 
-    fn search(&self, problem: &Problem, map: &FeatureMap, precision: Precision) -> Result<Searched, TrainError> {
+    fn search(
+        &self,
+        problem: &Problem,
+        map: &FeatureMap,
+        precision: Precision,
+    ) -> Result<(RidgePath, Searched), TrainError> {
         let path = RidgePath::new(&self.equations)?;
         let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
-        match precision {
-            Precision::Mixed => problem.search_lambda::<f32>(map, &path, &self.target_mean, &lambdas),
-            Precision::Double => problem.search_lambda::<f64>(map, &path, &self.target_mean, &lambdas),
-        }
+        let found = match precision {
+            Precision::Mixed => problem.search_lambda::<f32>(map, &path, &self.target_mean, &lambdas)?,
+            Precision::Double => problem.search_lambda::<f64>(map, &path, &self.target_mean, &lambdas)?,
+        };
+        Ok((path, found))
     }
 
     fn solve(
         self,
         coding: &TargetCoding,
         given: Option<f64>,
-        searched: Option<Searched>,
+        searched: Option<(RidgePath, Searched)>,
         precision: Precision,
         wants_spread: bool,
     ) -> Result<Fit, TrainError> {
-        let best = searched.as_ref().map(Searched::best);
+        let best = searched.as_ref().map(|(_, searched)| *searched.best());
         let lambda = given.or(best.map(|best| best.lambda)).unwrap_or(1.0);
-        let solution = solve_ridge(&self.equations, lambda)?;
+        let solution = match &searched {
+            Some((path, _)) => path.solution(&self.equations, lambda)?,
+            None => solve_ridge(&self.equations, lambda)?,
+        };
+        let searched = searched.map(|(_, searched)| searched);
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
         Ok(Fit {
             weights: coding.decode_weights(&solution.weights),

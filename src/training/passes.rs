@@ -35,21 +35,33 @@ impl Run<'_> {
 
     /// Moments of every encoded input and of every target over the training rows.
     pub(super) fn moments(&self, encoding: &Encoding) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
-        let mut moments = vec![ColumnMoments::EMPTY; encoding.input_dim()];
-        let mut targets = Vec::new();
-        let mut block = RowBlock::default();
-        let mut inputs = vec![0.0; encoding.input_dim()];
-        for index in 0..self.rows.block_count() {
-            self.rows.read(index, Part::Training, &mut block)?;
-            targets.resize(block.targets().ncols(), ColumnMoments::EMPTY);
-            for (codes, cells) in block.inputs().zip(block.targets().rows()) {
-                encoding.encode(codes.iter().copied(), &mut inputs);
-                moments.iter_mut().zip(&inputs).for_each(|(moments, &value)| moments.observe(value));
-                targets.iter_mut().zip(cells).for_each(|(moments, &value)| moments.observe(value));
-            }
-            self.tick(Stage::Scale, (index + 1) as f64 / self.rows.block_count() as f64)?;
-        }
-        Ok((moments, targets))
+        let nothing = |count: usize| vec![ColumnMoments::EMPTY; count];
+        let merge = |total: &mut [ColumnMoments], of_block: &[ColumnMoments]| {
+            total.iter_mut().zip(of_block).for_each(|(total, of_block)| total.merge(of_block));
+        };
+        let moments = in_order(
+            self.threads,
+            self.rows.block_count(),
+            || (RowBlock::default(), Vec::new(), Vec::new()),
+            |index, (block, inputs, targets)| -> Result<(), TrainError> {
+                self.rows.read(index, Part::Training, block)?;
+                (*inputs, *targets) = (nothing(encoding.input_dim()), nothing(block.targets().ncols()));
+                let mut encoded = vec![0.0; encoding.input_dim()];
+                for (codes, cells) in block.inputs().zip(block.targets().rows()) {
+                    encoding.encode(codes.iter().copied(), &mut encoded);
+                    inputs.iter_mut().zip(&encoded).for_each(|(moments, &value)| moments.observe(value));
+                    targets.iter_mut().zip(cells).for_each(|(moments, &value)| moments.observe(value));
+                }
+                Ok(())
+            },
+            (nothing(encoding.input_dim()), nothing(self.rows.target_count())),
+            |index, (_, inputs, targets), total| {
+                merge(&mut total.0, inputs);
+                merge(&mut total.1, targets);
+                self.tick(Stage::Scale, (index + 1) as f64 / self.rows.block_count() as f64)
+            },
+        )?;
+        Ok(moments)
     }
 
     /// The sufficient statistics of the training rows: block → project → cos → rank-k update.

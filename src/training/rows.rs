@@ -85,6 +85,11 @@ impl<'a> PartedRows<'a> {
         Self { rows, roles, parts }
     }
 
+    /// Target columns.
+    pub(super) fn target_count(&self) -> usize {
+        self.roles.targets.len()
+    }
+
     /// Rows of a part.
     pub(super) fn count(&self, part: Part) -> usize {
         self.parts.iter().filter(|candidate| **candidate == part).count()
