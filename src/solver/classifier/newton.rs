@@ -109,12 +109,14 @@ pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
         let next = objective.evaluate(parameters)?;
         steps += 1;
 
+        // The decrement of a solve that was cut short says little about how far the minimum is.
+        let cut_short = !limits.by_proof && step.iterations >= stop.iteration_limit;
         let found = if limits.by_proof { objective.gaps(&next.gradient) } else { step.decrements };
         let mut improved = false;
         for j in 0..k {
             if open[j] {
                 errors[j] = found[j];
-                open[j] = errors[j] > wanted[j];
+                open[j] = errors[j] > wanted[j] || cut_short;
                 improved |= next.objectives[j] < at.objectives[j];
             }
         }
