@@ -180,7 +180,9 @@ mod tests {
         let values = [1e9 + 1.0, f64::NAN, 1e9 + 4.0, 1e9 - 2.0, 1e9 + 7.5, f64::NAN, 1e9];
         let of = |values: &[f64]| {
             let mut moments = ColumnMoments::EMPTY;
-            values.iter().for_each(|value| moments.observe(*value));
+            for value in values {
+                moments.observe(*value);
+            }
             moments
         };
         let whole = of(&values);
