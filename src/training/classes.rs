@@ -20,6 +20,15 @@ impl ClassWeight {
     pub(super) const ALL: [(&'static str, Self); 2] = [("none", Self::None), ("balanced", Self::Balanced)];
 }
 
+/// Refuses sample weights that leave nothing to fit or to measure on.
+pub(super) fn check_total_weight(total: f64, part: &str) -> Result<(), TrainError> {
+    if total > 0.0 && total.is_finite() {
+        return Ok(());
+    }
+    let sum = if total.is_finite() { "sum to zero" } else { "are so large that their sum overflows" };
+    Err(TrainError::Data(format!("the sample weights of the {part} rows {sum}")))
+}
+
 /// Classes and sample weights of the rows of a part, in order.
 pub(super) struct Classes {
     pub(super) of_rows: Vec<usize>,

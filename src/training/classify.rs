@@ -1,6 +1,6 @@
 //! Classifiers with a convex loss: the solver at one λ, or a search over λ by validation loss.
 
-use super::classes::Classes;
+use super::classes::{Classes, check_total_weight};
 use super::feature_source::FeatureSource;
 use super::fit::Fit;
 use super::passes::Run;
@@ -104,6 +104,7 @@ impl Classification<'_> {
         let left = self.resources.cache_bytes.saturating_sub(training.cached_bytes());
         let validation = FeatureSource::<T>::new(self.run, Part::Validation, self.inputs, self.map, left);
         let mut classes = Classes::of(self.run, Part::Validation, self.classes.class_count)?;
+        check_total_weight(classes.weights.iter().sum(), "validation")?;
         classes.weigh(&self.labels.log_weights.iter().map(|weight| weight.exp()).collect::<Vec<_>>());
 
         let mut tried: Vec<(LossPoint, ClassifierWeights)> = Vec::new();

@@ -72,7 +72,7 @@ impl TrainSpec {
 }
 
 /// Sample weights are numbers from 0 on, and every row has one.
-fn check_weight(schema: &Schema, name: &str, problem: &mut impl FnMut(String)) {
+pub(super) fn check_weight(schema: &Schema, name: &str, problem: &mut impl FnMut(String)) {
     let Some(index) = schema.columns.iter().position(|column| column.name == name) else {
         let nearest = crate::suggest::nearest(name, schema.columns.iter().map(|column| column.name.as_str()));
         return problem(format!("sample_weight names column '{name}', which is not there{nearest}"));
@@ -86,6 +86,8 @@ fn check_weight(schema: &Schema, name: &str, problem: &mut impl FnMut(String)) {
         problem(format!("the sample weights in column '{name}' have {} missing cells", column.missing));
     } else if column.min.is_some_and(|least| least < 0.0) {
         problem(format!("the sample weights in column '{name}' must not be negative"));
+    } else if column.max == Some(0.0) {
+        problem(format!("the sample weights in column '{name}' are all zero"));
     } else if schema.columns.len() <= schema.targets.len() + 1 {
         problem(format!("without the sample weights in column '{name}' there is no input left"));
     }

@@ -1,6 +1,7 @@
 //! From row blocks to weights: accumulate, choose λ, solve.
 
 use super::TrainSpec;
+use super::classes::check_total_weight;
 use super::search::{Problem, Searched, lambda_grid};
 use super::stage::{Clock, Stage, TrainError};
 use crate::dataset::Part;
@@ -101,9 +102,7 @@ struct System {
 
 impl System {
     fn new(mut gram: Gram, coding: &TargetCoding, spec: &TrainSpec) -> Result<Self, TrainError> {
-        if gram.weight() <= 0.0 {
-            return Err(TrainError::Data("the sample weights of the training rows sum to zero".into()));
-        }
+        check_total_weight(gram.weight(), "training")?;
         let statistics = spec.updatable.then(|| Statistics { gram: gram.pack(), coding: coding.clone() });
         let target_mean = gram.centre_targets();
         Ok(Self { equations: gram.into_normal_equations(), target_mean, statistics })

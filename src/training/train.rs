@@ -3,7 +3,7 @@
 use super::bandwidth::{mean_distance, median_distance};
 use super::calibration::calibrate;
 use super::certify::{NOTHING_MEASURED, certify, evidence};
-use super::classes::{ClassWeight, Classes};
+use super::classes::{ClassWeight, Classes, check_total_weight};
 use super::classify::Classification;
 use super::evaluation::{errors_before, evaluate};
 use super::fit::{Fit, fit};
@@ -127,6 +127,7 @@ impl Outputs {
         }
         let labels = schema.labels();
         let mut classes = Classes::of(run, Part::Training, labels.len())?;
+        check_total_weight(classes.weights.iter().sum(), "training")?;
         let class_weights = classes.class_weights(rule);
         classes.weigh(&class_weights);
         let head = Head::Labels(Labels {

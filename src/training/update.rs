@@ -3,6 +3,7 @@
 
 use super::TrainSpec;
 use super::certify::{NOTHING_MEASURED, evidence};
+use super::demands::check_weight;
 use super::evaluation::evaluate;
 use super::fit::refit;
 use super::passes::Run;
@@ -21,11 +22,12 @@ pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Resu
     let is_input = |name: &str| inputs.iter().any(|input| input.name == name);
     for column in schema.columns.iter().filter(|column| column.missing > 0) {
         let (name, missing) = (&column.name, column.missing);
-        if spec.sample_weight.as_ref() == Some(name) {
-            problems.push(format!("the weights in column '{name}' have {missing} missing cells"));
-        } else if spec.missing == MissingRule::Refuse && is_input(name) {
+        if spec.missing == MissingRule::Refuse && is_input(name) {
             problems.push(format!("column '{name}' has {missing} missing cells, which the model was told to refuse"));
         }
+    }
+    if let Some(name) = &spec.sample_weight {
+        check_weight(schema, name, &mut |problem| problems.push(problem));
     }
     if problems.is_empty() { Ok(alignment) } else { Err(problems) }
 }

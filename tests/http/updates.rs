@@ -64,6 +64,12 @@ async fn updates_that_cannot_be_are_refused_with_the_reason() {
         let body = update(&service, "waves", &json!({"dataset": dataset})).await.refused(422, "invalid_job");
         assert!(body["errors"].to_string().contains(part), "{body}");
     }
+    service.upload("name=weighted", "x,w,y\n1,1,2\n2,2,3\n3,1,5\n4,1,4\n").await.ok(201);
+    service.upload("name=negative", "x,w,y\n1,-1,2\n2,1,3\n").await.ok(201);
+    let spec = json!({"features": {"count": 8}, "updatable": true, "sample_weight": "w"});
+    service.train("weighted", "weighted", &spec).await;
+    let body = update(&service, "weighted", &json!({"dataset": "negative"})).await.refused(422, "invalid_job");
+    assert!(body["errors"].to_string().contains("must not be negative"), "{body}");
     update(&service, "waves", &json!({})).await.refused(422, "invalid_job");
     update(&service, "waves", &json!({"dataset": "more", "versoin": 1})).await.refused(422, "invalid_job");
     update(&service, "waves", &json!({"dataset": "more", "version": -1})).await.refused(422, "invalid_job");
@@ -115,10 +121,15 @@ async fn sample_weights_name_a_column_of_their_own() {
     let guarantees = service.get("/api/v1/models/m/guarantees").await.ok(200);
     assert!(guarantees["guarantees"][0]["statement"].as_str().unwrap().contains("sample weights"), "{guarantees}");
 
-    service.upload("name=bad", "x,w,v,t,y\n1,-1,,a,2\n2,1,1,b,3\n4,1,2,a,4\n").await.ok(201);
-    for (column, part) in
-        [("w", "must not be negative"), ("v", "missing"), ("t", "must be numbers"), ("y", "both target"), ("ww", "'w'")]
-    {
+    service.upload("name=bad", "x,w,v,t,z,y\n1,-1,,a,0,2\n2,1,1,b,0,3\n4,1,2,a,0,4\n").await.ok(201);
+    for (column, part) in [
+        ("w", "must not be negative"),
+        ("v", "missing"),
+        ("t", "must be numbers"),
+        ("z", "are all zero"),
+        ("y", "both target"),
+        ("ww", "'w'"),
+    ] {
         let request = json!({"model": "m", "dataset": "bad", "spec": {"sample_weight": column}});
         let body = service.post("/api/v1/jobs", &request).await.refused(422, "invalid_job");
         assert!(body["detail"].as_str().unwrap().contains(part), "{column}: {body}");

@@ -177,6 +177,19 @@ fn hard_cases_end_with_finite_numbers_or_a_reason() {
     assert!(errors(&model).confusion.is_none() && errors(&model).validation_accuracy.is_some());
 }
 
+/// Weights that leave nothing to fit or to measure on are refused by name, for labels as for numbers.
+#[test]
+fn weights_that_sum_to_nothing_are_refused() {
+    let with_weights = |weight: &dyn Fn(usize) -> f64| {
+        let row = |(i, row): (usize, &[f64])| [row[0], row[1], weight(i), row[2]];
+        let cells = sectors(200, 2, 0.1).cells.chunks(3).enumerate().flat_map(row).collect();
+        let raw = json!({"sample_weight": "c2", "lambda": 1e-3, "features": {"count": 16}});
+        try_fit(&Memory { cells, columns: 4 }, 2, &raw).err().unwrap().to_string()
+    };
+    assert!(with_weights(&|_| 0.0).contains("sum to zero"));
+    assert!(with_weights(&|_| 1e308).contains("overflows"));
+}
+
 /// The λ found is the best of its path on the validation rows, and the path goes down from large to small.
 #[test]
 fn the_search_takes_the_smallest_validation_loss() {
