@@ -167,3 +167,36 @@ impl<T: Wave> Projector<T> {
 fn rounded<T: Real>(inputs: ArrayView2<f64>) -> Vec<T> {
     inputs.iter().map(|value| T::from_f64(*value)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Sampling;
+
+    /// Dense, wide and structured angles, in both precisions: a row alone and among others, in chunks that do
+    /// not come out even.
+    #[test]
+    fn a_row_has_the_same_features_in_any_batch() {
+        fn check<T: Wave + PartialEq>(map: &FeatureMap, inputs: &Array2<f64>) {
+            let projector = map.projector::<T>();
+            let together = projector.transform(inputs.view());
+            for (input, expected) in inputs.axis_chunks_iter(Axis(0), 1).zip(together.axis_chunks_iter(Axis(0), 1)) {
+                assert!(projector.transform(input) == expected);
+            }
+        }
+        let gaussian = Kernel::Gaussian { bandwidth: 3.0 };
+        for (kernel, sampling) in [
+            (gaussian, Sampling::Plain),
+            (gaussian, Sampling::Structured),
+            (Kernel::Laplace { bandwidth: 3.0 }, Sampling::Plain),
+        ] {
+            for (rows, input_dim) in [(53, 70), (7, 300)] {
+                let map = FeatureMap::sample(kernel, MapKind::Pair, sampling, 1, 130, input_dim);
+                let inputs =
+                    Array2::from_shape_fn((rows, input_dim), |(i, k)| ((i * input_dim + k) as f64 * 0.37).sin());
+                check::<f32>(&map, &inputs);
+                check::<f64>(&map, &inputs);
+            }
+        }
+    }
+}

@@ -180,6 +180,39 @@ fn leave_one_out_is_what_refitting_gives() {
     }
 }
 
+/// The same with weights: a weighted row left out for real, with Σc·λ unchanged and the weighted mean taken
+/// anew.
+#[test]
+fn weighted_leave_one_out_is_what_refitting_gives() {
+    let (inputs, targets) = data("syn1d");
+    let map = feature_map(&cases("syn1d")[1]);
+    let psi = features::<f64>(&map, &inputs);
+    let (n, lambda) = (targets.len(), 1e-3);
+    let weights: Vec<f64> = (0..n).map(|i| [0.5, 3.0, 1.0, 0.2][i % 4]).collect();
+    let equations = |rows: &[usize]| {
+        let of_rows: Vec<f64> = rows.iter().map(|&row| weights[row]).collect();
+        let mut block = BlockGram::<f64>::new(map.feature_count(), 1);
+        let kept = targets.select(Axis(0), rows);
+        block.fill(&mut psi.select(Axis(0), rows), column(&kept), Some(&of_rows));
+        let mut gram = Gram::new(map.feature_count(), 1);
+        gram.add(&block);
+        let mean = gram.centre_targets()[0];
+        (gram.into_normal_equations(), mean)
+    };
+    let (all, mean) = equations(&(0..n).collect::<Vec<_>>());
+    let centred = &targets - mean;
+    let leave_one_out = RidgePath::new(&all).unwrap().leave_one_out::<f64>(&[lambda]);
+    let residuals = leave_one_out.residuals(psi.view(), column(&centred), Some(&weights)).remove(0);
+    let total: f64 = weights.iter().sum();
+    for left_out in [0, 1, 18, 119] {
+        let (equations, mean) = equations(&(0..n).filter(|&i| i != left_out).collect::<Vec<_>>());
+        let ridge = lambda * total / (total - weights[left_out]);
+        let refitted = solve_ridge(&equations, ridge).unwrap().weights.column(0).to_owned();
+        let expected = targets[left_out] - mean - psi.row(left_out).dot(&refitted);
+        assert_close(residuals[[left_out, 0]], expected, 1e-9, "weighted residual");
+    }
+}
+
 /// Blocks may be cut anywhere.
 #[test]
 fn the_gram_matrix_does_not_depend_on_the_blocks() {
