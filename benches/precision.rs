@@ -53,7 +53,7 @@ fn fit<T: Wave>(map: &FeatureMap, x: &Array2<f64>, y: &Array1<f64>, lambda: f64)
         block.fill(&mut features(inputs), targets.insert_axis(Axis(1)), None);
         gram.add(&block);
     }
-    let solution = solve_ridge(&gram.into_normal_equations(), lambda).expect("the ridge is positive");
+    let solution = solve_ridge(&gram.into_normal_equations(), lambda, 2).expect("the ridge is positive");
     let predictions =
         blocks().flat_map(|inputs| features(inputs).mapv(T::to_f64).dot(&solution.weights.column(0))).collect();
     (solution, predictions)

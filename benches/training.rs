@@ -14,7 +14,7 @@ use synthetic::{Synthetic, fit};
 mod synthetic;
 
 const BLOCK_ROWS: usize = 2048;
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 7;
 
 fn main() {
     use_one_blas_thread();
@@ -22,29 +22,27 @@ fn main() {
     let mut halves = None;
     for (n, d, s) in [(50_000, 90, 2_048), (100_000, 90, 2_048), (100_000, 8, 1_024)] {
         let table = InMemory::of(&Synthetic { n, d });
-        // Turn by turn and the best of each: these machines are shared.
-        let mut best = [f64::INFINITY; 4];
+        let block = Array2::from_shape_fn((BLOCK_ROWS, s), |(i, j)| ((i * 7 + j * 13) as f32).cos() / 32.0);
+        // Turn by turn, and the median over the rounds of times and of ratios within a round: on a shared
+        // machine the speed drifts, for all four together.
+        let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
             let turns: [&dyn Fn(); 4] = [
-                &|| syrk_alone(n, s, threads),
+                &|| syrk_alone(&block, n, threads),
                 &|| features_alone(n, d, s, threads),
                 &|| drop(fit(&table, s, threads, &json!(1e-4))),
                 &|| drop(fit(&table, s, threads, &json!("search"))),
             ];
-            for (best, turn) in best.iter_mut().zip(turns) {
-                *best = best.min(seconds(turn));
-            }
+            rounds.push(turns.map(seconds));
         }
-        let [limit, features, single, searched] = best;
+        let time = |turn: usize| median(rounds.iter().map(|round| round[turn]));
+        let ratio = |turn: usize, to: usize| median(rounds.iter().map(|round| round[turn] / round[to]));
+        let [limit, features, single, searched] = [0, 1, 2, 3].map(time);
         println!("n = {n}, d = {d}, s = {s}, threads = {threads}");
         println!("  f32 syrk alone     {limit:7.2} s   1.00");
-        println!("  features alone     {features:7.2} s   {:.2}", features / limit);
-        println!("  training, one λ    {single:7.2} s   {:.2}", single / limit);
-        println!(
-            "  training, λ search {searched:7.2} s   {:.2}   {:.2} single fits",
-            searched / limit,
-            searched / single
-        );
+        println!("  features alone     {features:7.2} s   {:.2}", ratio(1, 0));
+        println!("  training, one λ    {single:7.2} s   {:.2}", ratio(2, 0));
+        println!("  training, λ search {searched:7.2} s   {:.2}   {:.2} single fits", ratio(3, 0), ratio(3, 2));
         match halves {
             Some((half, of_n, of_shape)) if 2 * of_n == n && of_shape == (d, s) => {
                 println!("  twice the rows of the run before, {:.2} times its time at one λ", single / half);
@@ -55,19 +53,27 @@ fn main() {
     }
 }
 
+fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
 fn seconds(work: &dyn Fn()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
 }
 
-fn syrk_alone(n: usize, s: usize, threads: usize) {
-    let block = Array2::<f32>::from_elem((BLOCK_ROWS, s), 0.01);
-    let run = |_: usize, gram: &mut Array2<f32>| -> Result<(), ()> {
+/// On a block for each thread and on numbers like those of features: constant ones run faster.
+fn syrk_alone(block: &Array2<f32>, n: usize, threads: usize) {
+    let s = block.ncols();
+    let run = |_: usize, (block, gram): &mut (Array2<f32>, Array2<f32>)| -> Result<(), ()> {
         f32::rank_update(block.view(), gram);
         Ok(())
     };
-    let done = in_order(threads, n.div_ceil(BLOCK_ROWS), || Array2::zeros((s, s)), run, (), |_, _, ()| Ok(()));
+    let scratch = || (block.clone(), Array2::zeros((s, s)));
+    let done = in_order(threads, n.div_ceil(BLOCK_ROWS), scratch, run, (), |_, _, ()| Ok(()));
     assert!(done.is_ok());
 }
 

@@ -3,7 +3,6 @@
 //! O(n²) memory and O(n³) time, so for small n only.
 
 use super::SolveError;
-use super::ridge::solve_columns;
 use crate::features::Kernel;
 use crate::linalg::Cholesky;
 use ndarray::{Array2, ArrayView2};
@@ -29,13 +28,14 @@ impl ExactKrr {
         inputs: Array2<f64>,
         targets: ArrayView2<f64>,
         ridge: f64,
+        threads: usize,
     ) -> Result<Self, SolveError> {
         let n = inputs.nrows();
         let shift = n as f64 * ridge;
         let k_nn = kernel_matrix(kernel, inputs.view(), inputs.view()); // n×n
         let mut system = k_nn.clone();
         system.diag_mut().mapv_inplace(|value| value + shift);
-        let coefficients = solve_columns(&Cholesky::factor(system)?, &targets.to_owned())?;
+        let coefficients = Cholesky::factor(system, threads)?.solve_columns(targets.to_owned());
 
         let fitted = k_nn.dot(&coefficients); // Kα
         let residual = &fitted + &coefficients * shift - targets;

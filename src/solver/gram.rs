@@ -2,7 +2,7 @@
 
 use super::ridge::shifted;
 use crate::linalg::{Cholesky, FactorError, Real, mirror_lower};
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis};
 use serde::{Deserialize, Serialize};
 
 /// The statistics of one block, its products in the precision of its features.
@@ -61,36 +61,47 @@ impl<T: Real> BlockGram<T> {
     /// one weight a row unless all count the same. Weighted features are multiplied by √c in place,
     /// so that the rank-k update of what is left gives Σ c ψψᵀ.
     pub fn fill(&mut self, features: &mut Array2<T>, targets: ArrayView2<f64>, weights: Option<&[f64]>) {
-        let feature_count = features.ncols();
-        self.sums = Sums::new(feature_count, targets.ncols());
-        for (i, (mut row, targets)) in features.rows_mut().into_iter().zip(targets.rows()).enumerate() {
-            let root = weights.map_or(1.0, |weights| weights[i].sqrt());
-            if root != 1.0 {
-                row.mapv_inplace(|value| value * T::from_f64(root));
+        let (row_count, feature_count) = features.dim();
+        let root = |row: usize| weights.map_or(1.0, |weights| weights[row].sqrt());
+        if weights.is_some() {
+            for (i, mut row) in features.rows_mut().into_iter().enumerate() {
+                row.mapv_inplace(|value| value * T::from_f64(root(i)));
             }
-            let row: &[T] = row.into_slice().expect("a row is contiguous");
-            add_scaled(&mut self.sums.features, root, row);
-            for (j, (mut moments, target)) in self.sums.moments.rows_mut().into_iter().zip(targets).enumerate() {
-                add_scaled(&mut moments, root * target, row);
-                self.sums.targets[j] += root * root * target;
-                self.sums.target_squares[j] += root * root * target * target;
-            }
-            self.sums.weight += root * root;
         }
-        self.sums.sample_count = targets.nrows();
+        self.sums = Sums::new(feature_count, targets.ncols());
+        for first in (0..row_count).step_by(ROWS) {
+            // Rows beyond the last are the last again, times zero.
+            let rows = std::array::from_fn(|at| features.row((first + at).min(row_count - 1)).to_slice());
+            let rows = rows.map(|row| row.expect("a row is contiguous"));
+            let root = |at: usize| if first + at < row_count { root(first + at) } else { 0.0 };
+            add_scaled(self.sums.features.view_mut(), std::array::from_fn(root), rows);
+            for (moments, targets) in self.sums.moments.rows_mut().into_iter().zip(targets.columns()) {
+                let target = |at: usize| targets[(first + at).min(row_count - 1)];
+                add_scaled(moments, std::array::from_fn(|at| root(at) * target(at)), rows);
+            }
+        }
+        for (i, targets) in targets.rows().into_iter().enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            self.sums.targets.scaled_add(weight, &targets);
+            self.sums.target_squares.zip_mut_with(&targets, |sum, target| *sum += weight * target * target);
+            self.sums.weight += weight;
+        }
+        self.sums.sample_count = row_count;
         T::rank_update(features.view(), &mut self.products);
     }
 }
 
-/// sums += factor·row.
-fn add_scaled<T: Real, S>(sums: &mut ndarray::ArrayBase<S, ndarray::Ix1>, factor: f64, row: &[T])
-where
-    S: ndarray::DataMut<Elem = f64>,
-{
+/// Rows added to a sum at once, so that the sum is read and written once for all of them.
+const ROWS: usize = 4;
+
+/// sums += Σ factor·row.
+fn add_scaled<T: Real>(mut sums: ArrayViewMut1<f64>, factors: [f64; ROWS], rows: [&[T]; ROWS]) {
     let sums = sums.as_slice_mut().expect("sums are contiguous");
     pulp::Arch::new().dispatch(|| {
-        for (sum, value) in sums.iter_mut().zip(row) {
-            *sum += factor * value.to_f64();
+        let [first, second, third, fourth] = rows;
+        for ((((sum, a), b), c), d) in sums.iter_mut().zip(first).zip(second).zip(third).zip(fourth) {
+            let early = factors[0] * a.to_f64() + factors[1] * b.to_f64();
+            *sum += early + (factors[2] * c.to_f64() + factors[3] * d.to_f64());
         }
     });
 }
@@ -248,8 +259,8 @@ pub struct NormalEquations {
 
 impl NormalEquations {
     /// The Cholesky factor of G + λI.
-    pub fn factor(&self, ridge: f64) -> Result<Cholesky, FactorError> {
-        Cholesky::factor(shifted(&self.gram, ridge))
+    pub fn factor(&self, ridge: f64, threads: usize) -> Result<Cholesky, FactorError> {
+        Cholesky::factor(shifted(&self.gram, ridge), threads)
     }
 
     /// Mean of (y − Ψw)² for each target: mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Method {
     /// Cholesky factorisation.
     Cholesky,
-    /// The tridiagonal reduction that a search over λ leaves behind.
-    Tridiagonal,
+    /// The reduction to a band matrix that a search over λ leaves behind.
+    BandReduction,
     /// Eigendecomposition with negative eigenvalues clipped to zero: only where rounding made
     /// G + λI indefinite.
     ClippedEigenvalues,
@@ -31,11 +31,11 @@ pub struct RidgeSolution {
     pub condition: f64,
 }
 
-/// Solves the normal equations at the per-sample `ridge` λ.
-pub fn solve_ridge(equations: &NormalEquations, ridge: f64) -> Result<RidgeSolution, SolveError> {
+/// Solves the normal equations at the per-sample `ridge` λ on up to `threads` threads.
+pub fn solve_ridge(equations: &NormalEquations, ridge: f64, threads: usize) -> Result<RidgeSolution, SolveError> {
     let (g, right_side) = (&equations.gram, &equations.right_side);
-    let (weights, method) = match Cholesky::factor(shifted(g, ridge)) {
-        Ok(factor) => (solve_columns(&factor, right_side)?, Method::Cholesky),
+    let (weights, method) = match Cholesky::factor(shifted(g, ridge), threads) {
+        Ok(factor) => (factor.solve_columns(right_side.clone()), Method::Cholesky),
         Err(_) => (solve_clipped(g.clone(), right_side, ridge)?, Method::ClippedEigenvalues),
     };
     if !weights.iter().all(|weight| weight.is_finite()) {
@@ -81,15 +81,6 @@ pub(super) fn shifted(g: &Array2<f64>, ridge: f64) -> Array2<f64> {
     shifted
 }
 
-/// Solves for every column of the right side.
-pub(super) fn solve_columns(factor: &Cholesky, right_side: &Array2<f64>) -> Result<Array2<f64>, SolveError> {
-    let mut weights = Array2::zeros(right_side.dim());
-    for (mut weights, right_side) in weights.columns_mut().into_iter().zip(right_side.columns()) {
-        weights.assign(&factor.solve(&right_side.to_owned())?);
-    }
-    Ok(weights)
-}
-
 /// W = Uᵀ (max(μ,0) + λ)⁻¹ U R with G = Uᵀ diag(μ) U.
 fn solve_clipped(g: Array2<f64>, right_side: &Array2<f64>, ridge: f64) -> Result<Array2<f64>, SolveError> {
     let (eigenvalues, vectors) = symmetric_eigen(g)?;
@@ -122,7 +113,7 @@ mod tests {
     #[test]
     fn one_feature_by_hand() {
         let equations = gram_of(&array![[1.0], [3.0]], &array![[2.0], [1.0]]).into_normal_equations();
-        let solution = solve_ridge(&equations, 0.5).unwrap();
+        let solution = solve_ridge(&equations, 0.5, 2).unwrap();
         assert!((solution.weights[[0, 0]] - 5.0 / 11.0).abs() < 1e-15);
         assert_eq!(solution.method, Method::Cholesky);
         assert!((solution.condition - 5.5 / 0.5).abs() < 1e-9);
@@ -134,12 +125,12 @@ mod tests {
         let features = array![[1.0, 1.0], [3.0, 3.0]];
         let targets = array![[2.0], [1.0]];
         let mut equations = gram_of(&features, &targets).into_normal_equations();
-        let solution = solve_ridge(&equations, 0.5).unwrap();
+        let solution = solve_ridge(&equations, 0.5, 2).unwrap();
         let clipped = solve_clipped(equations.gram.clone(), &equations.right_side, 0.5).unwrap();
         assert!((&clipped - &solution.weights).iter().all(|difference| difference.abs() < 1e-14));
 
         equations.gram[[1, 1]] -= 1e-3;
-        let solution = solve_ridge(&equations, 1e-9).unwrap();
+        let solution = solve_ridge(&equations, 1e-9, 2).unwrap();
         assert_eq!(solution.method, Method::ClippedEigenvalues);
         assert!(solution.weights.iter().all(|weight| weight.is_finite()));
     }

@@ -54,7 +54,7 @@ pub(super) fn certify(
     run.observer.progress(Stage::Certify, 0.0);
     let (inputs, targets) = run.collect(&run.all_blocks(), &model.inputs, Part::Training)?;
     let centred = coding.in_own_units(targets) - row_of(&model.intercepts);
-    let exact = ExactKrr::solve(model.map.kernel, inputs, centred.view(), model.report.lambda)?;
+    let exact = ExactKrr::solve(model.map.kernel, inputs, centred.view(), model.report.lambda, run.threads)?;
     run.observer.progress(Stage::Certify, 0.9);
     Ok(Some(Exact {
         quadratic_form: exact.quadratic_form,

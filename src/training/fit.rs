@@ -46,7 +46,7 @@ pub(super) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: 
             clock.lap(Stage::Solve);
             continue;
         }
-        let fit = system.solve(problem.coding, given, searched, precision, spec.spread)?;
+        let fit = system.solve(problem, given, searched, precision, spec.spread)?;
         clock.lap(Stage::Solve);
         return Ok(fit);
     }
@@ -70,13 +70,13 @@ pub(super) fn refit(
     let given = spec.resolve_lambda(system.equations.sample_count);
     let searched = if given.is_none() {
         let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
-        let path = RidgePath::new(&system.equations)?;
+        let path = RidgePath::new(&system.equations, problem.run.threads);
         let found = Searched::by_gcv(&path, &lambdas)?;
         Some((path, found))
     } else {
         None
     };
-    let fit = system.solve(problem.coding, given, searched, precision, spec.spread)?;
+    let fit = system.solve(problem, given, searched, precision, spec.spread)?;
     clock.lap(Stage::Solve);
     Ok(fit)
 }
@@ -114,7 +114,7 @@ impl System {
         map: &FeatureMap,
         precision: Precision,
     ) -> Result<(RidgePath, Searched), TrainError> {
-        let path = RidgePath::new(&self.equations)?;
+        let path = RidgePath::new(&self.equations, problem.run.threads);
         let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
         let found = match precision {
             Precision::Mixed => problem.search_lambda::<f32>(map, &path, &self.target_mean, &lambdas)?,
@@ -125,17 +125,18 @@ impl System {
 
     fn solve(
         self,
-        coding: &TargetCoding,
+        problem: &Problem,
         given: Option<f64>,
         searched: Option<(RidgePath, Searched)>,
         precision: Precision,
         wants_spread: bool,
     ) -> Result<Fit, TrainError> {
+        let (coding, threads) = (problem.coding, problem.run.threads);
         let best = searched.as_ref().map(|(_, searched)| *searched.best());
         let lambda = given.or(best.map(|best| best.lambda)).unwrap_or(1.0);
         let solution = match &searched {
-            Some((path, _)) => path.solution(&self.equations, lambda)?,
-            None => solve_ridge(&self.equations, lambda)?,
+            Some((path, _)) => path.solution(&self.equations, lambda, threads)?,
+            None => solve_ridge(&self.equations, lambda, threads)?,
         };
         let searched = searched.map(|(_, searched)| searched);
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
@@ -155,7 +156,7 @@ impl System {
                 lambda_path: searched.map_or(Vec::new(), |searched| searched.points),
             }),
             target_mean_square: Some(coding.decode_squares(&self.equations.target_mean_square).iter().sum()),
-            spread: if wants_spread { Some(spread(&self.equations, lambda, &training_mse)?) } else { None },
+            spread: if wants_spread { Some(spread(&self.equations, lambda, &training_mse, threads)?) } else { None },
             training_mse,
             statistics: self.statistics,
         })
@@ -163,10 +164,15 @@ impl System {
 }
 
 /// What the predictive spread needs: tr H = s − λ·tr(G+λI)⁻¹, σ̂² = n·MSE/(n − tr H), and the factor.
-fn spread(equations: &NormalEquations, lambda: f64, training_mse: &[f64]) -> Result<Spread, TrainError> {
-    let factor = equations.factor(lambda).map_err(SolveError::from)?;
+fn spread(
+    equations: &NormalEquations,
+    lambda: f64,
+    training_mse: &[f64],
+    threads: usize,
+) -> Result<Spread, TrainError> {
+    let factor = equations.factor(lambda, threads).map_err(SolveError::from)?;
     let (n, s) = (equations.sample_count as f64, equations.mean_feature.len() as f64);
-    let effective_dimension = s - lambda * factor.inverse_trace().map_err(SolveError::from)?;
+    let effective_dimension = s - lambda * factor.inverse_trace();
     let inflation = n / (n - effective_dimension).max(1.0);
     Ok(Spread {
         noise_variances: training_mse.iter().map(|error| error * inflation).collect(),

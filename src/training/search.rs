@@ -41,7 +41,7 @@ pub(super) struct Searched {
 impl Searched {
     /// The path without leave-one-out errors: the best point is that of the smallest GCV.
     pub(super) fn by_gcv(path: &RidgePath, lambdas: &[f64]) -> Result<Self, TrainError> {
-        let points: Vec<PathPoint> = lambdas.iter().map(|&lambda| path.point(lambda)).collect();
+        let points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
         let best = best_of(&points, |point| point.gcv)?;
         Ok(Self { points, best, loo_rows: 0 })
     }
@@ -71,9 +71,10 @@ impl Problem<'_> {
     ) -> Result<Searched, TrainError> {
         let blocks = self.run.sample_blocks(LOO_ROWS);
         let coding = (self.coding, target_mean);
-        let (errors, loo_rows) = self.run.leave_one_out::<T>(&blocks, self.inputs, map, coding, path, lambdas)?;
-        let point = |(&lambda, &error): (&f64, &f64)| PathPoint { loo_mse: Some(error), ..path.point(lambda) };
-        let points: Vec<PathPoint> = lambdas.iter().zip(&errors).map(point).collect();
+        let mut points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
+        let lambdas: Vec<f64> = points.iter().map(|point| point.lambda).collect();
+        let (errors, loo_rows) = self.run.leave_one_out::<T>(&blocks, self.inputs, map, coding, path, &lambdas)?;
+        points.iter_mut().zip(&errors).for_each(|(point, error)| point.loo_mse = Some(*error));
         let best = best_of(&points, |point| point.loo_mse.unwrap_or(f64::INFINITY))?;
         Ok(Searched { points, best, loo_rows })
     }
@@ -111,7 +112,7 @@ impl Problem<'_> {
         let mut gram =
             self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.coding, |_| self.run.stop_if_asked())?;
         let target_mean = gram.centre_targets();
-        let path = RidgePath::new(&gram.into_normal_equations())?;
+        let path = RidgePath::new(&gram.into_normal_equations(), self.run.threads);
         Ok(self.search_lambda::<f64>(&map, &path, &target_mean, &lambda_grid(Precision::Double, None))?.best_loo())
     }
 }

@@ -13,7 +13,7 @@ fn the_exact_solution_is_the_golden_one() {
             let exact_kernel = kernel(golden_kernel);
             for case in golden_kernel["lambdas"].as_array().unwrap() {
                 let column = targets.view().insert_axis(Axis(1));
-                let exact = ExactKrr::solve(exact_kernel, inputs.clone(), column, number(&case["lam"])).unwrap();
+                let exact = ExactKrr::solve(exact_kernel, inputs.clone(), column, number(&case["lam"]), 2).unwrap();
                 assert!(exact.relative_residual < 1e-12);
                 assert_close(exact.quadratic_form / number(&case["Q"]), 1.0, 1e-8, "Q");
                 assert_close(exact.fitted_square / number(&case["Kalpha_norm2"]), 1.0, 1e-8, "|K alpha|^2");

@@ -86,7 +86,7 @@ fn mixed_precision_predicts_as_a_double_twin() {
     let n = targets.len() as f64;
     let mut system = psi.t().dot(&psi) / n;
     system.diag_mut().mapv_inplace(|value| value + 1e-4);
-    let weights = bochner::linalg::Cholesky::factor(system).unwrap().solve(&(psi.t().dot(&targets) / n)).unwrap();
+    let weights = bochner::linalg::Cholesky::factor(system, 1).unwrap().solve(&(psi.t().dot(&targets) / n));
     let twin = psi.dot(&weights) + model.intercepts[0];
     let rows: Vec<&[f64]> = table.cells.chunks(3).map(|row| &row[..2]).collect();
     // An f32 feature is off by a few units in the last place of its amplitude 1/√m.
@@ -143,9 +143,8 @@ fn the_predictive_spread_is_that_of_a_dense_twin() {
     let n = rows.len() as f64;
     let mut system = psi.t().dot(&psi) / n;
     system.diag_mut().mapv_inplace(|value| value + lambda);
-    let factor = bochner::linalg::Cholesky::factor(system).unwrap();
-    let leverage: Vec<f64> =
-        psi.rows().into_iter().map(|row| row.dot(&factor.solve(&row.to_owned()).unwrap()) / n).collect();
+    let factor = bochner::linalg::Cholesky::factor(system, 1).unwrap();
+    let leverage: Vec<f64> = psi.rows().into_iter().map(|row| row.dot(&factor.solve(&row.to_owned())) / n).collect();
     let noise = model.report.numbers().unwrap().training_mse * n / (n - leverage.iter().sum::<f64>());
     let spreads = Predictor::new(model).spreads(&rows).unwrap();
     for (found, leverage) in spreads.iter().zip(leverage) {

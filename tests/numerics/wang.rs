@@ -63,7 +63,7 @@ fn the_measured_error_stays_below_the_bound() {
     let kernel = Kernel::Gaussian { bandwidth: 1.44276 };
     let feature_count = 40;
     let ridge = threshold_proof(1.0, TRAINING, feature_count, 0.05);
-    let exact = ExactKrr::solve(kernel, training.to_owned(), targets.view().insert_axis(Axis(1)), ridge).unwrap();
+    let exact = ExactKrr::solve(kernel, training.to_owned(), targets.view().insert_axis(Axis(1)), ridge, 2).unwrap();
     let reference = exact.predict(held_out);
 
     let error = |seed: u64| {
@@ -73,7 +73,7 @@ fn the_measured_error_stays_below_the_bound() {
         block.fill(&mut projector.transform(training), targets.view().insert_axis(Axis(1)), None);
         let mut gram = Gram::new(feature_count, 1);
         gram.add(&block);
-        let weights = solve_ridge(&gram.into_normal_equations(), ridge).unwrap().weights;
+        let weights = solve_ridge(&gram.into_normal_equations(), ridge, 2).unwrap().weights;
         let difference = projector.transform(held_out).dot(&weights) - &reference;
         difference.mapv(|value| value * value).mean().unwrap()
     };

@@ -8,7 +8,7 @@
 use super::ClassifierError;
 use super::objective::{Evaluation, Objective};
 use super::rows::FeatureBlocks;
-use crate::linalg::Real;
+use crate::linalg::{Real, lower_factor, solve_factored};
 use crate::solver::{Interrupted, in_order};
 use ndarray::{Array2, Axis, s};
 use std::convert::Infallible;
@@ -52,7 +52,7 @@ impl<T: Real> Preconditioner<T> {
             let (ridge, last) = (2.0 * objective.ridge + jitter, damping + jitter);
             system.diag_mut().slice_mut(s![..s]).mapv_inplace(|value| value + T::from_f64(ridge));
             system[[s, s]] = system[[s, s]] + T::from_f64(last);
-            match T::lower_factor(system) {
+            match lower_factor(system, objective.threads) {
                 Ok(lower) => return Ok(Self { lower }),
                 Err(error) if attempt == ATTEMPTS => return Err(error.into()),
                 Err(_) => {}
@@ -64,7 +64,7 @@ impl<T: Real> Preconditioner<T> {
     /// M⁻¹·`residual`, (s+1)×k.
     pub(super) fn apply(&self, residual: &Array2<f64>) -> Array2<f64> {
         let mut columns = residual.mapv(T::from_f64);
-        T::solve_factored(&self.lower, &mut columns);
+        solve_factored(&self.lower, &mut columns);
         columns.mapv(T::to_f64)
     }
 }

@@ -1,0 +1,158 @@
+//! A = L·Lᵀ, in tiles on several threads.
+
+use super::{FactorError, Real, Triangle, parallel};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray_linalg::{FactorizeCInto, Lapack, UPLO};
+
+/// Rows and columns of a tile: LAPACK factors the ones on the diagonal.
+const TILE: usize = 256;
+
+/// Overwrites the lower triangle of `matrix`, the only one read, with L. Right-looking: each column of
+/// tiles is divided by its diagonal tile, then taken off all that is right of it.
+pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Array2<T>, FactorError> {
+    let order = matrix.nrows();
+    assert!(matrix.is_standard_layout() && matrix.ncols() == order);
+    for start in (0..order).step_by(TILE) {
+        let end = order.min(start + TILE);
+        let diagonal = T::factor_tile(dense(matrix.slice(s![start..end, start..end])))?;
+        matrix.slice_mut(s![start..end, start..end]).assign(&diagonal);
+
+        let mut panel = matrix.slice(s![end.., start..end]).to_owned();
+        parallel::for_each(threads, tiles(panel.view_mut()), |rows| {
+            T::solve_triangle(Triangle::TransposedFromTheRight, diagonal.view(), rows);
+        });
+        matrix.slice_mut(s![end.., start..end]).assign(&panel);
+
+        let trailing = tiles(matrix.slice_mut(s![end.., end..])).into_iter().enumerate().rev().collect();
+        parallel::for_each(threads, trailing, |(index, mut rows): (usize, ArrayViewMut2<T>)| {
+            let (above, below) = (index * TILE, index * TILE + rows.nrows());
+            let mut lower = rows.slice_mut(s![.., ..below]);
+            let (own, left) = (panel.slice(s![above..below, ..]), panel.slice(s![..below, ..]));
+            general_mat_mul(T::from_f64(-1.0), &own, &left.t(), T::one(), &mut lower);
+        });
+    }
+    Ok(matrix)
+}
+
+/// A copy with the strides of a dense matrix, which LAPACK wants even of a single element.
+fn dense<T: Copy>(tile: ArrayView2<T>) -> Array2<T> {
+    Array2::from_shape_vec(tile.dim(), tile.iter().copied().collect()).expect("as many elements")
+}
+
+fn tiles<T>(matrix: ArrayViewMut2<T>) -> Vec<ArrayViewMut2<T>> {
+    let mut rest = matrix;
+    let mut tiles = Vec::with_capacity(rest.nrows().div_ceil(TILE));
+    while rest.nrows() > TILE {
+        let (tile, below) = rest.split_at(Axis(0), TILE);
+        tiles.push(tile);
+        rest = below;
+    }
+    if rest.nrows() > 0 {
+        tiles.push(rest);
+    }
+    tiles
+}
+
+/// L of a small matrix, with zeros or anything else above its diagonal.
+pub(super) fn factor_tile<T: Lapack>(tile: Array2<T>) -> Result<Array2<T>, FactorError> {
+    // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
+    let factor = tile.reversed_axes().factorizec_into(UPLO::Upper);
+    let factor = factor.map_err(|cause| FactorError::new("Cholesky factorisation", cause))?;
+    Ok(factor.factor.reversed_axes())
+}
+
+/// Overwrites `columns` (order×k) with X, where L·Lᵀ·X = `columns`.
+pub fn solve_factored<T: Real>(lower: &Array2<T>, columns: &mut Array2<T>) {
+    T::solve_triangle(Triangle::Lower, lower.view(), columns.view_mut());
+    T::solve_triangle(Triangle::Transposed, lower.view(), columns.view_mut());
+}
+
+/// A = L·Lᵀ of a symmetric positive definite matrix, ready to solve with.
+pub struct Cholesky {
+    lower: Array2<f64>,
+}
+
+impl Cholesky {
+    /// Factors `matrix`, of which only the lower triangle is read.
+    pub fn factor(matrix: Array2<f64>, threads: usize) -> Result<Self, FactorError> {
+        Ok(Self { lower: lower_factor(matrix, threads)? })
+    }
+
+    /// L, the lower triangle row by row.
+    pub fn lower_rows(&self) -> Vec<f64> {
+        let rows = self.lower.rows().into_iter().enumerate();
+        rows.flat_map(|(i, row)| row.to_slice().expect("a row is contiguous")[..=i].iter().copied()).collect()
+    }
+
+    /// tr A⁻¹ = ‖L⁻¹‖².
+    pub fn inverse_trace(&self) -> f64 {
+        let mut inverse = Array2::eye(self.lower.nrows());
+        f64::solve_triangle(Triangle::Lower, self.lower.view(), inverse.view_mut());
+        inverse.iter().map(|value| value * value).sum()
+    }
+
+    /// Solves A·x = b.
+    pub fn solve(&self, b: &Array1<f64>) -> Array1<f64> {
+        self.solve_columns(b.view().insert_axis(Axis(1)).to_owned()).remove_axis(Axis(1))
+    }
+
+    /// Solves A·X = B.
+    pub fn solve_columns(&self, mut b: Array2<f64>) -> Array2<f64> {
+        solve_factored(&self.lower, &mut b);
+        b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::mirror_lower;
+    use ndarray::array;
+
+    #[test]
+    fn only_the_lower_triangle_is_read() {
+        let matrix = array![[4.0, f64::NAN, f64::NAN], [2.0, 5.0, f64::NAN], [1.0, -1.0, 3.0]];
+        let mut full = matrix.clone();
+        mirror_lower(&mut full);
+        let b = array![1.0, -2.0, 0.5];
+        let x = Cholesky::factor(matrix, 1).unwrap().solve(&b);
+        assert!((&full.dot(&x) - &b).iter().all(|difference| difference.abs() < 1e-14));
+    }
+
+    /// Several tiles, the last of them partial: L·Lᵀ is the matrix, and threads change no bit.
+    #[test]
+    fn tiles_give_the_factor_on_any_number_of_threads() {
+        for order in [1, 255, 256, 257, 700] {
+            let noise = Array2::from_shape_fn((order, order), |(i, j)| ((i * 31 + j * 17) as f64 * 0.7).sin());
+            let full = noise.t().dot(&noise) / order as f64 + Array2::<f64>::eye(order);
+            let mut lower = lower_factor(full.clone(), 1).unwrap();
+            let on_three = lower_factor(full.clone(), 3).unwrap();
+            for (i, j) in (0..order).flat_map(|i| (0..order).map(move |j| (i, j))) {
+                assert!(j > i || lower[[i, j]] == on_three[[i, j]]);
+                lower[[i, j]] *= f64::from(u8::from(j <= i));
+            }
+            assert!((&lower.dot(&lower.t()) - &full).iter().all(|gap| gap.abs() < 1e-12), "{order}");
+        }
+    }
+
+    #[test]
+    fn all_columns_are_solved_at_once() {
+        let full = array![[4.0, 2.0, 1.0], [2.0, 5.0, -1.0], [1.0, -1.0, 3.0]];
+        let b = array![[1.0, 0.0], [-2.0, 3.0], [0.5, 7.0]];
+        let x = Cholesky::factor(full.clone(), 2).unwrap().solve_columns(b.clone());
+        assert!((&full.dot(&x) - &b).iter().all(|difference| difference.abs() < 1e-14));
+        let (full, mut single) = (full.mapv(|value| value as f32), b.mapv(|value| value as f32));
+        solve_factored(&lower_factor(full, 2).unwrap(), &mut single);
+        assert!((&single.mapv(f64::from) - &x).iter().all(|difference| difference.abs() < 1e-5));
+    }
+
+    #[test]
+    fn the_factor_and_the_trace_of_the_inverse_by_hand() {
+        // [[4, 2], [2, 5]] = L·Lᵀ with L = [[2, 0], [1, 2]]; its inverse is [[5, −2], [−2, 4]]/16.
+        let factor = Cholesky::factor(array![[4.0, 0.0], [2.0, 5.0]], 1).unwrap();
+        assert_eq!(factor.lower_rows(), [2.0, 1.0, 2.0]);
+        assert!((factor.inverse_trace() - 9.0 / 16.0).abs() < 1e-15);
+        assert!(Cholesky::factor(array![[1.0, 0.0], [2.0, 1.0]], 1).is_err(), "an indefinite matrix");
+    }
+}

@@ -1,0 +1,27 @@
+//! Pieces of one matrix worked on side by side.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Runs `work` on every item, on up to `threads` threads. Items are cut before and do not overlap, so
+/// the result is the same bit for bit for any number of threads.
+pub(super) fn for_each<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync) {
+    let helpers = threads.min(items.len()).saturating_sub(1);
+    let items = Mutex::new(items.into_iter());
+    let run = || {
+        while let Some(item) = next(&items) {
+            work(item);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            if std::thread::Builder::new().name("bochner-matrix".into()).spawn_scoped(scope, run).is_err() {
+                break; // no more threads to be had: fewer do the same work
+            }
+        }
+        run();
+    });
+}
+
+fn next<I>(items: &Mutex<std::vec::IntoIter<I>>) -> Option<I> {
+    items.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
