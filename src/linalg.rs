@@ -27,6 +27,7 @@ pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
 pub use cholesky::{Cholesky, lower_factor, solve_factored};
 pub use lanes::Lanes;
+pub use parallel::in_parallel;
 pub use skinny::{add_transposed_product, product};
 pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen};
 

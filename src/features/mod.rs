@@ -58,6 +58,12 @@ mod hadamard;
 /// Cosine and sine of whole slices.
 mod cosine;
 
+/// The exponential of whole slices.
+mod exponential;
+
+/// Points made ready for many exact kernel values at once.
+mod kernel_points;
+
 /// Numbers that start at a cache line.
 mod aligned;
 
@@ -71,7 +77,9 @@ pub mod distance;
 mod special;
 
 pub use cosine::Wave;
+pub use exponential::Exponential;
 pub use kernel::{Kernel, KernelShape};
+pub use kernel_points::KernelPoints;
 pub use map::{FeatureMap, Frequencies, MapKind};
 pub use precision::Precision;
 pub use projector::Projector;

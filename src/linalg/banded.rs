@@ -2,7 +2,7 @@
 //! serves as well as an eigendecomposition, at a tenth of the time, since nearly all of the work is
 //! matrix products.
 
-use super::{Lanes, Real, parallel};
+use super::{Lanes, Real, in_parallel};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, concatenate, s};
 use pulp::{Arch, Simd, WithSimd};
@@ -274,13 +274,13 @@ impl Panel<f64> {
         let vt = v.dot(t);
         let mut w = Array2::zeros(vt.dim());
         let chunks = matrix.axis_chunks_iter(Axis(0), CHUNK_ROWS).zip(w.axis_chunks_iter_mut(Axis(0), CHUNK_ROWS));
-        parallel::for_each(threads, chunks.collect(), |(rows, mut w)| general_mat_mul(1.0, &rows, &vt, 0.0, &mut w));
+        in_parallel(threads, chunks.collect(), |(rows, mut w)| general_mat_mul(1.0, &rows, &vt, 0.0, &mut w));
         let inner = vt.t().dot(&w); // TᵀVᵀAVT
         general_mat_mul(-0.5, v, &inner, 1.0, &mut w);
         let left = concatenate![Axis(1), *v, w];
         let right = concatenate![Axis(1), w, *v].reversed_axes();
         let chunks = matrix.axis_chunks_iter_mut(Axis(0), CHUNK_ROWS).zip(left.axis_chunks_iter(Axis(0), CHUNK_ROWS));
-        parallel::for_each(threads, chunks.collect(), |(mut rows, left)| {
+        in_parallel(threads, chunks.collect(), |(mut rows, left)| {
             general_mat_mul(-1.0, &left, &right, 1.0, &mut rows);
         });
     }

@@ -1,6 +1,6 @@
 //! A = L·Lᵀ, in tiles on several threads.
 
-use super::{FactorError, Real, Triangle, parallel};
+use super::{FactorError, Real, Triangle, in_parallel};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use ndarray_linalg::{FactorizeCInto, Lapack, UPLO};
@@ -19,13 +19,13 @@ pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Ar
         matrix.slice_mut(s![start..end, start..end]).assign(&diagonal);
 
         let mut panel = matrix.slice(s![end.., start..end]).to_owned();
-        parallel::for_each(threads, tiles(panel.view_mut()), |rows| {
+        in_parallel(threads, tiles(panel.view_mut()), |rows| {
             T::solve_triangle(Triangle::TransposedFromTheRight, diagonal.view(), rows);
         });
         matrix.slice_mut(s![end.., start..end]).assign(&panel);
 
         let trailing = tiles(matrix.slice_mut(s![end.., end..])).into_iter().enumerate().rev().collect();
-        parallel::for_each(threads, trailing, |(index, mut rows): (usize, ArrayViewMut2<T>)| {
+        in_parallel(threads, trailing, |(index, mut rows): (usize, ArrayViewMut2<T>)| {
             let (above, below) = (index * TILE, index * TILE + rows.nrows());
             let mut lower = rows.slice_mut(s![.., ..below]);
             let (own, left) = (panel.slice(s![above..below, ..]), panel.slice(s![..below, ..]));
@@ -98,7 +98,8 @@ impl Cholesky {
     }
 
     /// Solves A·X = B.
-    pub fn solve_columns(&self, mut b: Array2<f64>) -> Array2<f64> {
+    pub fn solve_columns(&self, b: Array2<f64>) -> Array2<f64> {
+        let mut b = if b.is_standard_layout() { b } else { b.as_standard_layout().into_owned() };
         solve_factored(&self.lower, &mut b);
         b
     }

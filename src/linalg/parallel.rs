@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Runs `work` on every item, on up to `threads` threads. Items are cut before and do not overlap, so
 /// the result is the same bit for bit for any number of threads.
-pub(super) fn for_each<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync) {
+pub fn in_parallel<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync) {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let items = Mutex::new(items.into_iter());
     let run = || {

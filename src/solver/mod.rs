@@ -9,11 +9,11 @@ mod gram;
 /// Ridge regression from the sufficient statistics.
 mod ridge;
 
-/// Ridge regression at every λ from one eigendecomposition.
+/// Ridge regression at every λ from one reduction.
 mod path;
 
 /// Exact kernel ridge regression, the yardstick.
-mod exact_krr;
+mod exact;
 
 /// Classifiers with convex losses.
 mod classifier;
@@ -23,7 +23,7 @@ pub use classifier::{
     Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
-pub use exact_krr::ExactKrr;
+pub use exact::{ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial};
 pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
@@ -42,4 +42,10 @@ pub enum SolveError {
         /// λ.
         ridge: f64,
     },
+    /// It was told to.
+    #[error("stopped")]
+    Stopped,
+    /// A worker panicked; its message went to the log.
+    #[error("a worker panicked")]
+    Panicked,
 }

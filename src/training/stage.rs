@@ -55,13 +55,23 @@ pub enum TrainError {
     Rows(#[from] std::io::Error),
     /// The system could not be solved.
     #[error(transparent)]
-    Solve(#[from] SolveError),
+    Solve(SolveError),
     /// The data holds nothing to learn.
     #[error("{0}")]
     Data(String),
     /// A worker thread panicked.
     #[error("a worker thread panicked")]
     Panicked,
+}
+
+impl From<SolveError> for TrainError {
+    fn from(error: SolveError) -> Self {
+        match error {
+            SolveError::Stopped => Self::Stopped,
+            SolveError::Panicked => Self::Panicked,
+            SolveError::Factor(_) | SolveError::NotFinite { .. } => Self::Solve(error),
+        }
+    }
 }
 
 impl From<Interrupted<TrainError>> for TrainError {

@@ -99,7 +99,7 @@ pub fn train(
     let predictor = evaluate(run, predictor)?;
     clock.lap(Stage::Evaluate);
 
-    let exact = certify(run, &predictor, coding, spec)?;
+    let exact = certify(run, &predictor, coding, spec, resources)?;
     clock.lap(Stage::Certify);
 
     let mut model = predictor.into_model();

@@ -1,8 +1,35 @@
 //! Exact kernel ridge regression against the golden solutions.
 
-use crate::golden::{assert_close, data, kernel, load, number, vector};
-use bochner::solver::ExactKrr;
-use ndarray::Axis;
+use crate::golden::{assert_close, data, feature_map, kernel, load, map_kind, number, vector};
+use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
+use bochner::solver::{ExactKrr, ExactProblem, FeatureSource, Preconditioner};
+use ndarray::{Array2, ArrayView2, Axis};
+use serde_json::Value;
+
+/// A problem without features, solved densely where that is possible.
+pub(crate) fn problem<'a>(
+    kernel: Kernel,
+    inputs: ArrayView2<'a, f64>,
+    targets: ArrayView2<'a, f64>,
+    ridge: f64,
+) -> ExactProblem<'a> {
+    ExactProblem {
+        kernel,
+        inputs,
+        targets,
+        ridge,
+        tolerance: 1e-8,
+        features: None,
+        precision: Precision::Mixed,
+        preconditioner: None,
+        memory: 1 << 28,
+        threads: 2,
+    }
+}
+
+fn solve(problem: &ExactProblem) -> ExactKrr {
+    problem.solve(None, &|| true).unwrap()
+}
 
 #[test]
 fn the_exact_solution_is_the_golden_one() {
@@ -13,8 +40,8 @@ fn the_exact_solution_is_the_golden_one() {
             let exact_kernel = kernel(golden_kernel);
             for case in golden_kernel["lambdas"].as_array().unwrap() {
                 let column = targets.view().insert_axis(Axis(1));
-                let exact = ExactKrr::solve(exact_kernel, inputs.clone(), column, number(&case["lam"]), 2).unwrap();
-                assert!(exact.relative_residual < 1e-12);
+                let exact = solve(&problem(exact_kernel, inputs.view(), column, number(&case["lam"])));
+                assert!(exact.evidence.relative_residual < 1e-12);
                 assert_close(exact.quadratic_form / number(&case["Q"]), 1.0, 1e-8, "Q");
                 assert_close(exact.fitted_square / number(&case["Kalpha_norm2"]), 1.0, 1e-8, "|K alpha|^2");
                 for (found, expected) in exact.coefficients.iter().zip(&vector(&case["alpha_first5"])) {
@@ -26,4 +53,147 @@ fn the_exact_solution_is_the_golden_one() {
             }
         }
     }
+}
+
+/// Iterations with the features of paper A as the preconditioner, and with none: the golden counts.
+#[test]
+fn conjugate_gradients_take_the_golden_number_of_iterations() {
+    for set in ["diabetes", "syn3d"] {
+        let (inputs, targets) = data(set);
+        let column = targets.view().insert_axis(Axis(1));
+        let file = load(&format!("pcg_{set}.json"));
+        for case in file["explicit"].as_array().unwrap() {
+            let map = feature_map(case);
+            let make = |inputs: ArrayView2<f64>| map.projector::<f32>().transform(inputs);
+            let features = FeatureSource { count: map.feature_count(), make: &make };
+            let found = solve(&ExactProblem {
+                features: Some(&features),
+                precision: Precision::Double,
+                preconditioner: Some(Preconditioner::Features),
+                ..problem(kernel(case), inputs.view(), column, number(&case["lam"]))
+            });
+            let expected = number(&case["iterations"]);
+            assert!(
+                (found.evidence.iterations as f64 - expected).abs() <= 2.0,
+                "{set} {:?} {expected}",
+                found.evidence
+            );
+            assert!(found.evidence.converged);
+        }
+        let plain = |case: &&Value| case["s"] == 0;
+        for case in file["statistical"].as_array().unwrap().iter().filter(plain) {
+            let found = solve(&ExactProblem {
+                precision: Precision::Double,
+                preconditioner: Some(Preconditioner::None),
+                ..problem(kernel(case), inputs.view(), column, number(&case["lam"]))
+            });
+            let expected = number(&case["iterations_mean"]);
+            assert!(
+                (found.evidence.iterations as f64 - expected).abs() <= 2.0,
+                "{set} {:?} {expected}",
+                found.evidence
+            );
+        }
+    }
+}
+
+/// Iterations over random features, as the golden means of many draws say, for the paper's ridge and for the
+/// damped one.
+#[test]
+fn random_features_precondition_as_well_as_the_golden_means_say() {
+    const DRAWS: u64 = 12;
+    let (inputs, targets) = data("syn3d");
+    let column = targets.view().insert_axis(Axis(1));
+    for case in load("pcg_syn3d.json")["statistical"].as_array().unwrap().iter().filter(|case| case["s"] != 0) {
+        let s = case["s"].as_u64().unwrap() as usize;
+        for (kind, field) in [
+            (Preconditioner::Features, "iterations_mean"),
+            (Preconditioner::DampedFeatures, "iterations_mean_theta_plus_0p3_n_over_s"),
+        ] {
+            let count = |seed: u64| {
+                let map = FeatureMap::sample(kernel(case), map_kind(case), Sampling::Plain, seed, s, inputs.ncols());
+                let make = |inputs: ArrayView2<f64>| map.projector::<f32>().transform(inputs);
+                let features = FeatureSource { count: s, make: &make };
+                let found = solve(&ExactProblem {
+                    features: Some(&features),
+                    precision: Precision::Double,
+                    preconditioner: Some(kind),
+                    ..problem(kernel(case), inputs.view(), column, number(&case["lam"]))
+                });
+                found.evidence.iterations as f64
+            };
+            let counts: Vec<f64> = (0..DRAWS).map(count).collect();
+            let mean = counts.iter().sum::<f64>() / DRAWS as f64;
+            let spread = number(&case["iterations_sd"]).max(1.0);
+            let error = spread * (1.0 / DRAWS as f64 + 1.0 / number(&case["draws"])).sqrt();
+            assert!((mean - number(&case[field])).abs() <= 4.0 * error + 1.0, "{field} {mean} {case}");
+        }
+    }
+}
+
+/// Every way to the solution ends at the same one: dense, and tiles in f32 with any preconditioner, started
+/// anywhere, on any number of threads to the same bits.
+#[test]
+fn every_preconditioner_ends_at_the_dense_solution() {
+    let (inputs, targets) = data("diabetes");
+    let two = ndarray::stack![Axis(1), targets, targets.mapv(|y| y * y)];
+    for kernel in [Kernel::Gaussian { bandwidth: 3.0 }, Kernel::Laplace { bandwidth: 9.0 }] {
+        let dense = solve(&problem(kernel, inputs.view(), two.view(), 1e-4));
+        let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 0, 200, inputs.ncols());
+        let make = |inputs: ArrayView2<f64>| map.projector::<f32>().transform(inputs);
+        let features = FeatureSource { count: 200, make: &make };
+        let size = dense.coefficients.iter().map(|value| value * value).sum::<f64>().sqrt();
+        for kind in [
+            Preconditioner::None,
+            Preconditioner::Features,
+            Preconditioner::DampedFeatures,
+            Preconditioner::PivotedCholesky,
+        ] {
+            let exact = ExactProblem {
+                features: Some(&features),
+                preconditioner: Some(kind),
+                ..problem(kernel, inputs.view(), two.view(), 1e-4)
+            };
+            let found = solve(&exact);
+            assert!(found.evidence.converged && found.evidence.relative_residual <= 1e-8, "{:?}", found.evidence);
+            let gap = (&found.coefficients - &dense.coefficients).mapv(|gap| gap * gap).sum().sqrt();
+            assert!(gap < 1e-5 * size, "{kind:?} {gap:e} {size:e}");
+            assert_close(found.quadratic_form / dense.quadratic_form, 1.0, 1e-6, "Q");
+            let on_three = solve(&ExactProblem { threads: 3, ..exact });
+            assert_eq!(found.coefficients, on_three.coefficients);
+            let warm = exact.solve(Some(&dense.coefficients * 0.99), &|| true).unwrap();
+            assert!(warm.evidence.converged && warm.evidence.iterations <= found.evidence.iterations);
+            let (near, far) = (found.predict(inputs.view()), dense.predict(inputs.view()));
+            assert!((near - far).iter().all(|gap: &f64| gap.abs() < 1e-5));
+        }
+    }
+}
+
+/// A pivoted factor beats features of the same rank, and a request to stop is heard.
+#[test]
+fn pivots_need_fewer_iterations_and_work_can_be_stopped() {
+    let (inputs, targets) = data("diabetes");
+    let column = targets.view().insert_axis(Axis(1));
+    let with = |kind: Preconditioner| ExactProblem {
+        preconditioner: Some(kind),
+        ..problem(Kernel::Gaussian { bandwidth: 3.0 }, inputs.view(), column, 1e-5)
+    };
+    let count = |kind: Preconditioner| solve(&with(kind)).evidence.iterations;
+    let (pivoted, none) = (count(Preconditioner::PivotedCholesky), count(Preconditioner::None));
+    assert!(3 * pivoted < none, "{pivoted} {none}");
+    let stopped = with(Preconditioner::None).solve(None, &|| false);
+    assert!(matches!(stopped, Err(bochner::solver::SolveError::Stopped)));
+}
+
+/// Rows without a pattern and targets that are all zero have an answer.
+#[test]
+fn zero_targets_give_zero_coefficients() {
+    let inputs = Array2::from_shape_fn((50, 2), |(i, j)| (i * 3 + j) as f64);
+    let zeros = Array2::zeros((50, 1));
+    let exact = ExactProblem {
+        preconditioner: Some(Preconditioner::PivotedCholesky),
+        ..problem(Kernel::Gaussian { bandwidth: 1.0 }, inputs.view(), zeros.view(), 1e-3)
+    };
+    let found = solve(&exact);
+    assert!(found.evidence.converged && found.coefficients.iter().all(|value| *value == 0.0));
 }

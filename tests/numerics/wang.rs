@@ -1,8 +1,9 @@
 //! Wang's bounds against the golden guarantees, and their soundness on simulated draws.
 
+use crate::exact::problem;
 use crate::golden::{assert_close, data, load, number};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
-use bochner::solver::{BlockGram, ExactKrr, Gram, solve_ridge};
+use bochner::solver::{BlockGram, Gram, solve_ridge};
 use bochner::theory::Status;
 use bochner::theory::wang::{Evidence, remark1, theorem1, threshold_printed, threshold_proof};
 use ndarray::{Axis, s};
@@ -63,7 +64,8 @@ fn the_measured_error_stays_below_the_bound() {
     let kernel = Kernel::Gaussian { bandwidth: 1.44276 };
     let feature_count = 40;
     let ridge = threshold_proof(1.0, TRAINING, feature_count, 0.05);
-    let exact = ExactKrr::solve(kernel, training.to_owned(), targets.view().insert_axis(Axis(1)), ridge, 2).unwrap();
+    let exact = problem(kernel, training, targets.view().insert_axis(Axis(1)), ridge);
+    let exact = exact.solve(None, &|| true).unwrap();
     let reference = exact.predict(held_out);
 
     let error = |seed: u64| {
