@@ -10,14 +10,15 @@ use bochner::solver::{
     ClassRows, ClassifierSettings, ClassifierSolution, ClassifierWeights, FeatureBlocks, Loss, in_order,
     solve_classifier,
 };
-use flate2::read::GzDecoder;
 use ndarray::{Array2, ArrayView2, Axis, s};
 use serde_json::Value;
 use std::convert::Infallible;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+mod table;
 
 const BLOCK_ROWS: usize = 1024;
 const FEATURES: usize = 4096;
@@ -80,22 +81,7 @@ fn objective(solution: &ClassifierSolution) -> f64 {
 
 /// Standardised inputs and class indices of a table.
 fn read(path: &str) -> (Array2<f64>, Vec<usize>) {
-    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let mut cells = Vec::new();
-    let mut labels = Vec::new();
-    let mut width = 0;
-    for line in BufReader::new(GzDecoder::new(file)).lines().skip(1) {
-        let line = line.expect("a readable file");
-        let (inputs, label) = line.rsplit_once(',').expect("several columns");
-        cells.extend(inputs.split(',').map(|cell| cell.parse::<f64>().expect("numbers")));
-        labels.push(label.to_owned());
-        width = cells.len() / labels.len();
-    }
-    let mut inputs = Array2::from_shape_vec((labels.len(), width), cells).expect("a rectangular table");
-    for mut column in inputs.columns_mut() {
-        let (mean, deviation) = (column.mean().unwrap_or(0.0), column.std(0.0));
-        column.mapv_inplace(|value| if deviation > 0.0 { (value - mean) / deviation } else { 0.0 });
-    }
+    let (inputs, labels) = table::read(path);
     let mut known = labels.clone();
     known.sort();
     known.dedup();

@@ -12,6 +12,9 @@ mod ridge;
 /// Ridge regression at every λ from one reduction.
 mod path;
 
+/// Ridge regression without groups of its features.
+mod jackknife;
+
 /// Exact kernel ridge regression, the yardstick.
 mod exact;
 
@@ -25,6 +28,7 @@ pub use classifier::{
 };
 pub use exact::{ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial};
 pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
+pub use jackknife::jackknife_weights;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
 

@@ -3,7 +3,7 @@
 use crate::golden::{assert_close, data, feature_map, indices, load, matrix, number, vector};
 use bochner::features::{FeatureMap, Wave};
 use bochner::linalg::symmetric_eigen;
-use bochner::solver::{BlockGram, Gram, RidgePath, solve_ridge};
+use bochner::solver::{BlockGram, Gram, RidgePath, jackknife_weights, solve_ridge};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde_json::Value;
 
@@ -242,4 +242,36 @@ fn the_gram_matrix_does_not_depend_on_the_blocks() {
     assert!((&whole.gram - &parts.gram).iter().all(small));
     assert!((&whole.right_side - &parts.right_side).iter().all(small));
     assert!((&whole.mean_feature - &psi.mean_axis(Axis(0)).unwrap()).iter().all(small));
+}
+
+/// Weights without groups of draws: the golden variances of predictions, and a direct solve without the columns.
+#[test]
+fn the_jackknife_is_the_golden_one() {
+    let mut seen = 0;
+    for set in SETS {
+        let (inputs, targets) = data(set);
+        for case in cases(set) {
+            let golden = &case["jackknife"];
+            if golden.is_null() {
+                continue;
+            }
+            let map = feature_map(&case);
+            let equations = gram::<f64>(&map, &inputs, &targets).into_normal_equations();
+            let lambda = number(&case["lam"]);
+            let groups = number(&golden["groups"]) as usize;
+            let without = jackknife_weights(&equations, lambda, (map.draw_count(), groups), 2).unwrap();
+            assert_eq!(without.len(), groups);
+            let psi = features::<f64>(&map, &inputs);
+            let predictions: Vec<Array2<f64>> = without.iter().map(|weights| psi.dot(weights)).collect();
+            for (&row, expected) in indices(&golden["rows"]).iter().zip(&vector(&golden["per_row"])) {
+                let values: Vec<f64> = predictions.iter().map(|predictions| predictions[[row, 0]]).collect();
+                let mean = values.iter().sum::<f64>() / groups as f64;
+                let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+                let found = (groups - 1) as f64 / groups as f64 * squares;
+                assert_close(found / expected, 1.0, 1e-6, "variance over groups");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen}");
 }

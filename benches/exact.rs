@@ -1,0 +1,163 @@
+//! Exact kernel ridge regression against scikit-learn's `KernelRidge`, and its preconditioners against none.
+//!
+//! `make bench-peers BOCHNER_DATA=folder`, where the folder holds `california_housing.csv.gz` and
+//! `covtype.csv.gz`. Without a folder there is nothing to do.
+
+use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
+use bochner::linalg::use_one_blas_thread;
+use bochner::solver::{ExactEvidence, ExactProblem, FeatureSource, Preconditioner};
+use ndarray::{Array2, ArrayView2, s};
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+mod table;
+
+/// Bytes a preconditioner may take.
+const MEMORY: u64 = 256 << 20;
+
+fn main() {
+    let Ok(folder) = std::env::var("BOCHNER_DATA") else {
+        println!("skipped: BOCHNER_DATA names no folder; see the head of benches/exact.rs");
+        return;
+    };
+    use_one_blas_thread();
+    let houses = Table::read(&format!("{folder}/california_housing.csv.gz"), 20_000);
+    let n = houses.inputs.nrows();
+    for (name, ridge) in [("1/sqrt(n)", (n as f64).sqrt().recip()), ("1e-6", 1e-6)] {
+        let start = Instant::now();
+        let found = houses.solve(n, Kernel::Gaussian { bandwidth: houses.bandwidth() }, ridge, None, 2_000);
+        let ours = start.elapsed().as_secs_f64();
+        println!("cadata, n = {n}, lambda = {name}: {ours:.2} s, peak {} MB; {}", peak_megabytes(), words(&found));
+        let peer = houses.scikit_learn(ridge);
+        let seconds = peer["seconds"].as_f64().expect("a number");
+        println!(
+            "  scikit-learn {seconds:.1} s, peak {} MB: ours takes {:.3} of the time",
+            peer["peak_mb"],
+            ours / seconds
+        );
+    }
+    let houses = Table::read(&format!("{folder}/california_housing.csv.gz"), 16_000);
+    houses.table_of_preconditioners();
+    let forest = Table::read(&format!("{folder}/covtype.csv.gz"), 100_000);
+    let start = Instant::now();
+    let found = forest.solve(100_000, Kernel::Gaussian { bandwidth: forest.bandwidth() }, 1e-4, None, 2_000);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("covtype, n = 100000, lambda = 1e-4: {seconds:.1} s, peak {} MB; {}", peak_megabytes(), words(&found));
+}
+
+struct Table {
+    inputs: Array2<f64>,
+    /// Centred, n×1.
+    targets: Array2<f64>,
+}
+
+impl Table {
+    fn read(path: &str, rows: usize) -> Self {
+        let (inputs, targets) = table::read(path);
+        // Rows in the order of a multiplicative shuffle: the files are sorted.
+        let n = inputs.nrows();
+        let order: Vec<usize> = (0..n).map(|i| i * 7_919 % n).take(rows).collect();
+        let inputs = inputs.select(ndarray::Axis(0), &order);
+        let targets: Vec<f64> = order.iter().map(|&row| targets[row].parse().expect("numbers")).collect();
+        let mean = targets.iter().sum::<f64>() / targets.len() as f64;
+        let targets = Array2::from_shape_vec((rows, 1), targets).expect("one column") - mean;
+        let scale = targets.std(0.0);
+        Self { inputs, targets: targets / scale }
+    }
+
+    fn bandwidth(&self) -> f64 {
+        // √(2Σ Var), the root of the mean squared distance.
+        (2.0 * self.inputs.var_axis(ndarray::Axis(0), 0.0).sum()).sqrt()
+    }
+
+    fn solve(
+        &self,
+        rows: usize,
+        kernel: Kernel,
+        ridge: f64,
+        preconditioner: Option<Preconditioner>,
+        feature_count: usize,
+    ) -> ExactEvidence {
+        let inputs = self.inputs.slice(s![..rows, ..]);
+        let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 0, feature_count, inputs.ncols());
+        let make = |inputs: ArrayView2<f64>| map.projector::<f32>().transform(inputs);
+        let problem = ExactProblem {
+            kernel,
+            inputs,
+            targets: self.targets.slice(s![..rows, ..]),
+            ridge,
+            tolerance: 1e-6,
+            features: Some(&FeatureSource { count: feature_count, make: &make }),
+            precision: Precision::Mixed,
+            preconditioner,
+            memory: MEMORY,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        problem.solve(None, &|| true).expect("a positive ridge").evidence
+    }
+
+    fn table_of_preconditioners(&self) {
+        let bandwidth = self.bandwidth();
+        println!("cadata, n = {}: seconds (iterations) without, and as a share of that time", self.inputs.nrows());
+        let n = self.inputs.nrows();
+        for kernel in [Kernel::Gaussian { bandwidth }, Kernel::Laplace { bandwidth: 2.0 * bandwidth }] {
+            for feature_count in [500, 2_000] {
+                for ridge in [1e-2, 1e-4, 1e-6] {
+                    let timed = |preconditioner| {
+                        let start = Instant::now();
+                        let found = self.solve(n, kernel, ridge, preconditioner, feature_count);
+                        (start.elapsed().as_secs_f64(), found)
+                    };
+                    let (none, plain) = timed(Some(Preconditioner::None));
+                    print!("  {kernel:?} s = {feature_count} lambda = {ridge:e}: {none:.1} s ({})", plain.iterations);
+                    for kind in
+                        [Preconditioner::Features, Preconditioner::DampedFeatures, Preconditioner::PivotedCholesky]
+                    {
+                        let (seconds, found) = timed(Some(kind));
+                        print!(", {kind:?} {:.2} ({})", seconds / none, found.iterations);
+                    }
+                    let (seconds, found) = timed(None);
+                    println!(", chosen {:?} {:.2} ({})", found.preconditioner, seconds / none, found.iterations);
+                }
+            }
+        }
+    }
+
+    fn scikit_learn(&self, ridge: f64) -> Value {
+        let python = std::env::var("BOCHNER_PYTHON").expect("set BOCHNER_PYTHON, or run make bench-peers");
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let rows = self.inputs.rows().into_iter().zip(&self.targets);
+        let numbers = rows.flat_map(|(inputs, target)| inputs.iter().chain([target]).copied().collect::<Vec<_>>());
+        let bytes: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
+        file.write_all(&bytes).expect("the disk has room");
+        // Some builds of the OpenBLAS that scipy brings crash here on several threads: then on one.
+        let run = |threads: &[(&str, &str)]| {
+            let output = Command::new(&python)
+                .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/exact.py"))
+                .arg(file.path())
+                .args([self.inputs.ncols().to_string(), self.bandwidth().to_string(), ridge.to_string()])
+                .envs(threads.iter().copied())
+                .stderr(Stdio::inherit())
+                .output()
+                .expect("Python runs");
+            serde_json::from_slice::<Value>(&output.stdout).ok()
+        };
+        run(&[]).or_else(|| run(&[("OPENBLAS_NUM_THREADS", "1")])).expect("the script prints JSON")
+    }
+}
+
+fn words(found: &ExactEvidence) -> String {
+    format!(
+        "{:?} of rank {}, {} iterations, {} corrections, residual {:.1e}",
+        found.preconditioner, found.rank, found.iterations, found.corrections, found.relative_residual
+    )
+}
+
+/// The largest resident size of this process so far.
+fn peak_megabytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib / 1024)
+}
