@@ -3,7 +3,7 @@
 use super::AppState;
 use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
-use crate::theory::wang;
+use crate::theory;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -41,14 +41,13 @@ async fn guarantees(
     let (entry, predictor) = state.load(name, version).await?;
     let model = predictor.model();
     let delta = delta.unwrap_or(model.failure_probability);
-    let of_ridge = |evidence| vec![wang::theorem1(evidence, delta), wang::remark1(evidence, delta)];
-    let guarantees = model.evidence.as_ref().map_or(Vec::new(), of_ridge);
+    let guarantees = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta));
     let numbers = model.report.numbers();
     Ok(Json(json!({
         "model": entry.name,
         "version": entry.version,
         "delta": delta,
-        "guarantees": guarantees,
+        "guarantees": guarantees.unwrap_or_default(),
         "measured": {
             "exact_krr_error": model.measured.exact_krr_error,
             "exact_krr_relative_residual": model.measured.exact_krr_relative_residual,

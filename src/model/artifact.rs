@@ -15,7 +15,7 @@
 
 use super::{FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics};
 use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
-use crate::theory::wang::Evidence;
+use crate::theory::Evidence;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

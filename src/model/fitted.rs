@@ -3,7 +3,7 @@
 use super::{FitReport, Head, InputPipeline, Spread, TargetCoding};
 use crate::features::{FeatureMap, Precision};
 use crate::solver::PackedGram;
-use crate::theory::wang;
+use crate::theory::Evidence;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +46,8 @@ pub struct FittedModel {
     pub report: FitReport,
     /// δ the guarantees were asked for at.
     pub failure_probability: f64,
-    /// What the bounds of ridge regression need.
-    pub evidence: Option<wang::Evidence>,
+    /// What the guarantees need.
+    pub evidence: Option<Evidence>,
     /// What was measured next to the bounds.
     pub measured: Measured,
 }

@@ -6,9 +6,10 @@ use super::passes::Run;
 use super::rows::RowBlock;
 use super::stage::{Stage, TrainError};
 use crate::dataset::Part;
+use crate::features::MapKind;
 use crate::model::{Measured, Predictor, TargetCoding};
 use crate::solver::ExactKrr;
-use crate::theory::wang::Evidence;
+use crate::theory::{ErrorEstimates, Evidence, ExactEvidence, LossKind, SamplingKind};
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
 /// Before anything was measured.
@@ -16,27 +17,42 @@ pub(super) const NOTHING_MEASURED: Measured = Measured { exact_krr_error: None, 
 
 /// What the exact solution tells.
 pub(super) struct Exact {
-    pub(super) quadratic_form: f64,
+    pub(super) evidence: ExactEvidence,
     pub(super) measured: Measured,
 }
 
-/// What is known for the bounds without an exact solution.
-pub(super) fn evidence(spec: &TrainSpec, sample_count: usize, fit: &Fit, rows_weighted: bool) -> Option<Evidence> {
-    let target_mean_square = fit.target_mean_square?;
-    Some(Evidence {
+/// What a fit alone tells for the guarantees.
+pub(super) fn evidence(
+    spec: &TrainSpec,
+    loss: LossKind,
+    sample_count: usize,
+    fit: &Fit,
+    rows_weighted: bool,
+) -> Evidence {
+    Evidence {
         sample_count,
         feature_count: spec.feature_count,
         draw_count: spec.feature_count / spec.map.columns_per_draw(),
         feature_bound: spec.map.bound(spec.kernel),
+        sign_features: spec.map == MapKind::Sign,
+        sampling: SamplingKind::DataIndependent,
         draws_independent: spec.sampling.draws_are_independent(),
         unbiased: spec.sampling.is_unbiased(),
-        ridge: fit.lambda,
-        target_count: fit.intercepts.len(),
-        target_mean_square,
-        quadratic_form: None,
         kernel_fixed_in_advance: spec.is_fixed_in_advance(),
         rows_weighted,
-    })
+        loss,
+        ridge: fit.lambda,
+        target_count: fit.intercepts.len(),
+        target_mean_square: fit.target_mean_square,
+        weight_norm_square: Some(fit.weights.iter().map(|weight| weight * weight).sum()),
+        spectrum: None,
+        kernel: None,
+        exact: None,
+        pool: None,
+        estimates: ErrorEstimates::default(),
+        certificate: None,
+        calibration_scores: None,
+    }
 }
 
 /// Solves the exact kernel system where the training rows are few enough and count the same.
@@ -47,7 +63,8 @@ pub(super) fn certify(
     spec: &TrainSpec,
 ) -> Result<Option<Exact>, TrainError> {
     let model = predictor.model();
-    let comparable = model.evidence.as_ref().is_some_and(|evidence| !evidence.rows_weighted);
+    let of_ridge = |evidence: &Evidence| evidence.target_mean_square.is_some() && !evidence.rows_weighted;
+    let comparable = model.evidence.as_ref().is_some_and(of_ridge);
     if model.report.training_rows > spec.guarantees.exact_rows || !comparable {
         return Ok(None);
     }
@@ -56,10 +73,17 @@ pub(super) fn certify(
     let centred = coding.in_own_units(targets) - row_of(&model.intercepts);
     let exact = ExactKrr::solve(model.map.kernel, inputs, centred.view(), model.report.lambda, run.threads)?;
     run.observer.progress(Stage::Certify, 0.9);
+    let held_out_error = run.distance_to(&exact, predictor)?;
     Ok(Some(Exact {
-        quadratic_form: exact.quadratic_form,
+        evidence: ExactEvidence {
+            quadratic_form: exact.quadratic_form,
+            fitted_square: Some(exact.fitted_square),
+            fitted_form: None,
+            relative_residual: exact.relative_residual,
+            held_out_error,
+        },
         measured: Measured {
-            exact_krr_error: run.distance_to(&exact, predictor)?,
+            exact_krr_error: held_out_error,
             exact_krr_relative_residual: Some(exact.relative_residual),
         },
     }))

@@ -7,7 +7,7 @@ use super::learner::Learner;
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
-use crate::theory::wang;
+use crate::theory::relative::smallest_certified_ridge;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ pub enum LambdaRule {
     Search,
     /// 1/√n, n the training rows.
     InverseSqrtN,
-    /// The smallest λ that meets the condition of W's Theorem 1.
+    /// The smallest λ that any bound certifies.
     Certified,
     /// Given.
     Fixed(f64),
@@ -240,7 +240,7 @@ impl TrainSpec {
             LambdaRule::Certified => self
                 .map
                 .bound(self.kernel)
-                .map(|b| wang::threshold_proof(b, training_rows, self.feature_count, self.guarantees.delta)),
+                .map(|b| smallest_certified_ridge(b, training_rows, self.feature_count, self.guarantees.delta)),
             LambdaRule::Fixed(value) => Some(value),
         }
     }
@@ -313,6 +313,8 @@ impl TrainSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::theory::relative::slack;
+    use crate::theory::wang;
 
     const LIMITS: SpecLimits = SpecLimits { feature_count: 4096 };
 
@@ -381,9 +383,10 @@ mod tests {
     }
 
     #[test]
-    fn the_certified_lambda_meets_the_condition_of_the_theorem() {
+    fn the_certified_lambda_is_the_smallest_of_any_bound() {
         let spec = TrainSpec::check("", Some(&json!({"lambda": "certified"})), LIMITS).unwrap();
         let lambda = spec.resolve_lambda(10_000).unwrap();
-        assert!(lambda >= wang::threshold_proof(1.0, 10_000, 1_024, 0.05));
+        assert!(slack(1.0, lambda, 10_000, 1_024, 0.05) < 1.0);
+        assert!(lambda < wang::threshold(1.0, 10_000, 1_024, 0.05));
     }
 }

@@ -81,7 +81,7 @@ pub fn train(
         head: outputs.head,
         missing: spec.missing,
         precision: fit.precision,
-        evidence: evidence(spec, report.training_rows, &fit, rows_weighted),
+        evidence: Some(evidence(spec, learner.loss_kind(), report.training_rows, &fit, rows_weighted)),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
@@ -104,7 +104,7 @@ pub fn train(
 
     let mut model = predictor.into_model();
     if let (Some(exact), Some(evidence)) = (exact, &mut model.evidence) {
-        evidence.quadratic_form = Some(exact.quadratic_form);
+        evidence.exact = Some(exact.evidence);
         model.measured = exact.measured;
     }
     Ok(Trained { model, stage_seconds: clock.laps })

@@ -13,6 +13,7 @@ use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::train::report;
 use crate::dataset::{Alignment, ColumnMoments, Part, Rows, Schema, Task, split};
 use crate::model::{FitReport, FittedModel, MissingRule, Predictor};
+use crate::theory::LossKind;
 
 /// How the columns of a data set become those of a model; refused with all that stands in the way.
 pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Result<Alignment, Vec<String>> {
@@ -71,7 +72,7 @@ pub fn update(
         ..report(&run, &model.inputs, &model.head, &fit)?
     };
     let updated = FittedModel {
-        evidence: evidence(spec, report.training_rows, &fit, spec.sample_weight.is_some()),
+        evidence: Some(evidence(spec, LossKind::Squared, report.training_rows, &fit, spec.sample_weight.is_some())),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
