@@ -29,7 +29,7 @@ pub use cholesky::{Cholesky, lower_factor, solve_factored};
 pub use lanes::Lanes;
 pub use parallel::in_parallel;
 pub use skinny::{add_transposed_product, product};
-pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen};
+pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen, symmetric_eigenvalues};
 
 use cblas_sys::{cblas_dsyrk, cblas_dtrsm, cblas_ssyrk, cblas_strsm};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, LinalgScalar};

@@ -162,12 +162,23 @@ fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
 
 /// The outputs that predictions of this model can have, the default first.
 fn outputs(model: &FittedModel) -> Vec<&'static str> {
-    match &model.head {
-        Head::Numbers { .. } if model.spread.is_some() => vec!["value", "spread"],
-        Head::Numbers { .. } => vec!["value"],
-        Head::Labels(labels) if labels.slope.is_some() => vec!["label", "probabilities", "decision_values"],
-        Head::Labels(_) => vec!["label", "decision_values"],
-    }
+    let calibrated = model.calibration_scores().is_some();
+    let (mut names, optional) = match &model.head {
+        Head::Numbers { .. } => (
+            vec!["value"],
+            vec![
+                ("interval", calibrated),
+                ("error_bar", model.error_bars.is_some()),
+                ("spread", model.spread.is_some()),
+            ],
+        ),
+        Head::Labels(labels) => (
+            vec!["label", "decision_values"],
+            vec![("probabilities", labels.slope.is_some()), ("label_set", calibrated)],
+        ),
+    };
+    names.extend(optional.into_iter().filter(|(_, there)| *there).map(|(name, _)| name));
+    names
 }
 
 fn describe_kernel(kernel: Kernel) -> Value {

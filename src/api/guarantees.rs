@@ -3,7 +3,7 @@
 use super::AppState;
 use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
-use crate::theory::wang;
+use crate::theory;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -41,17 +41,21 @@ async fn guarantees(
     let (entry, predictor) = state.load(name, version).await?;
     let model = predictor.model();
     let delta = delta.unwrap_or(model.failure_probability);
-    let of_ridge = |evidence| vec![wang::theorem1(evidence, delta), wang::remark1(evidence, delta)];
-    let guarantees = model.evidence.as_ref().map_or(Vec::new(), of_ridge);
+    let guarantees = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta));
     let numbers = model.report.numbers();
+    let evidence = model.evidence.as_ref();
+    let kernel = evidence.and_then(|evidence| evidence.kernel.as_ref());
     Ok(Json(json!({
         "model": entry.name,
         "version": entry.version,
         "delta": delta,
-        "guarantees": guarantees,
+        "guarantees": guarantees.unwrap_or_default(),
         "measured": {
             "exact_krr_error": model.measured.exact_krr_error,
-            "exact_krr_relative_residual": model.measured.exact_krr_relative_residual,
+            "exact_krr": model.measured.exact_krr,
+            "jackknife_error": evidence.and_then(|evidence| evidence.estimates.jackknife),
+            "spectral_delta": kernel.and_then(|kernel| kernel.spectral_delta),
+            "kernel_dimension": kernel.map(|kernel| kernel.dimension),
             "validation_mse": numbers.map(|errors| errors.validation_mse),
             "validation_r2": numbers.map(|errors| errors.validation_r2),
             "validation_accuracy": model.report.labels().map(|errors| errors.validation_accuracy),

@@ -5,6 +5,7 @@ use super::error::ApiError;
 use super::state::blocking;
 use crate::jobs::{JobError, Status};
 use crate::telemetry::StatusLabel;
+use crate::theory;
 use crate::training::Learner;
 use axum::Json;
 use axum::extract::State;
@@ -75,7 +76,7 @@ pub(super) async fn info(State(state): State<AppState>) -> Json<Value> {
             "kernels": ["gaussian", "laplace", "matern", "cauchy", "angular", "spline", "linear"],
             "maps": ["pair", "phase", "sign", "spline", "linear"],
             "samplings": ["plain", "orthogonal", "structured", "quasi_monte_carlo"],
-            "guarantees": ["wang.theorem1", "wang.remark1"],
+            "guarantees": theory::IDS,
         },
         "authentication": false,
     }))

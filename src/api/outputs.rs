@@ -2,7 +2,8 @@
 
 use super::error::ApiError;
 use super::predictions::invalid;
-use crate::model::{FittedModel, Head, Labels, Predictor};
+use crate::model::{ErrorBars, FittedModel, Head, Labels, Predictor};
+use crate::theory::conformal::conformal_quantile;
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Map, Value, json};
 
@@ -19,25 +20,40 @@ enum Output {
     Probabilities,
     /// What the label was decided by.
     DecisionValues,
+    /// Where the observation lies, with a guaranteed probability.
+    Interval,
+    /// Labels among which the true one is, with a guaranteed probability.
+    LabelSet,
+    /// How far the prediction may be from the exact kernel method: a standard deviation over features.
+    ErrorBar,
 }
 
 impl Output {
-    const ALL: [(&'static str, Self); 5] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("value", Self::Value),
         ("spread", Self::Spread),
         ("label", Self::Label),
         ("probabilities", Self::Probabilities),
         ("decision_values", Self::DecisionValues),
+        ("interval", Self::Interval),
+        ("label_set", Self::LabelSet),
+        ("error_bar", Self::ErrorBar),
     ];
 
     /// Why a model does not have it.
     fn refusal(self, model: &FittedModel) -> Option<&'static str> {
         match (self, &model.head) {
-            (Self::Value | Self::Spread, Head::Labels(_)) => {
-                Some("this model predicts labels: ask for label, probabilities or decision_values")
+            (Self::Value | Self::Spread | Self::Interval | Self::ErrorBar, Head::Labels(_)) => {
+                Some("this model predicts labels: ask for label, probabilities, decision_values or label_set")
             }
-            (Self::Label | Self::Probabilities | Self::DecisionValues, Head::Numbers { .. }) => {
-                Some("this model predicts numbers: ask for value or spread")
+            (Self::Label | Self::Probabilities | Self::DecisionValues | Self::LabelSet, Head::Numbers { .. }) => {
+                Some("this model predicts numbers: ask for value, interval, error_bar or spread")
+            }
+            (Self::Interval | Self::LabelSet, _) if model.calibration_scores().is_none() => {
+                Some("no rows were left untouched to calibrate with; train it with a calibration_fraction above 0")
+            }
+            (Self::ErrorBar, _) if model.error_bars.is_none() => {
+                Some("this model keeps no error bars; train it with \"error_bars\": true and at least two draws")
             }
             (Self::Spread, Head::Numbers { .. }) if model.spread.is_none() => {
                 Some("this model keeps no spread; train it with \"spread\": true")
@@ -57,19 +73,27 @@ pub(super) struct Outputs {
     named: Option<Vec<Output>>,
     /// How many of the likeliest labels to list.
     top_k: Option<usize>,
+    /// δ of intervals and label sets.
+    delta: f64,
 }
 
 /// What was computed for all rows of a request.
 pub(super) struct Computed {
     pub(super) values: Array2<f64>,
     spreads: Option<Vec<Vec<f64>>>,
+    error_bars: Option<Vec<Vec<f64>>>,
+    /// The conformal quantile at δ, infinite where rows were too few for it.
+    quantile: f64,
+    /// Units of the quantile, one a target.
+    scales: Vec<f64>,
 }
 
 impl Outputs {
-    /// Reads the `outputs` and `top_k` of a request.
-    pub(super) fn read(outputs: Option<&Value>, top_k: Option<&Value>, model: &FittedModel) -> Result<Self, ApiError> {
-        let top_k = top_k.map(|top_k| read_top_k(top_k, model)).transpose()?;
-        let Some(outputs) = outputs else { return Ok(Self { named: None, top_k }) };
+    /// Reads the `outputs`, `top_k` and `delta` of a request.
+    pub(super) fn read(body: &Map<String, Value>, model: &FittedModel) -> Result<Self, ApiError> {
+        let top_k = body.get("top_k").map(|top_k| read_top_k(top_k, model)).transpose()?;
+        let delta = body.get("delta").map_or(Ok(model.failure_probability), read_delta)?;
+        let Some(outputs) = body.get("outputs") else { return Ok(Self { named: None, top_k, delta }) };
         let names = outputs.as_array().filter(|names| !names.is_empty());
         let names = names.ok_or_else(|| invalid("/outputs", "must be a list of outputs, such as [\"value\"]"))?;
         let mut named = Vec::with_capacity(names.len());
@@ -85,18 +109,29 @@ impl Outputs {
             }
             named.push(*output);
         }
-        Ok(Self { named: Some(named), top_k })
+        Ok(Self { named: Some(named), top_k, delta })
     }
 
     /// Multiplications a row takes beyond the plain prediction.
     pub(super) fn extra_work(&self, model: &FittedModel) -> usize {
-        if self.wants(Output::Spread) { model.weights.nrows().pow(2) } else { 0 }
+        let spread = if self.wants(Output::Spread) { model.weights.nrows().pow(2) } else { 0 };
+        let bars = model.error_bars.as_ref().filter(|_| self.wants(Output::ErrorBar));
+        spread + bars.map_or(0, ErrorBars::len)
     }
 
     /// Computes what was asked for.
     pub(super) fn compute(&self, predictor: &Predictor, rows: &[&[f64]]) -> Computed {
         let spreads = if self.wants(Output::Spread) { predictor.spreads(rows) } else { None };
-        Computed { values: predictor.predict(rows), spreads }
+        let error_bars = if self.wants(Output::ErrorBar) { predictor.error_bars(rows) } else { None };
+        let model = predictor.model();
+        let quantile = model.calibration_scores().map(|scores| conformal_quantile(scores, self.delta));
+        Computed {
+            values: predictor.predict(rows),
+            spreads,
+            error_bars,
+            quantile: quantile.unwrap_or(f64::INFINITY),
+            scales: model.interval_scales.clone(),
+        }
     }
 
     /// The predictions as JSON, one a row.
@@ -118,6 +153,9 @@ impl Outputs {
         };
         let render = |output: Output| match (output, head) {
             (Output::Spread, _) => by_target(head, computed.spreads.as_ref().map_or(&[], |spreads| &spreads[row])),
+            (Output::ErrorBar, _) => by_target(head, computed.error_bars.as_ref().map_or(&[], |bars| &bars[row])),
+            (Output::Interval, _) => self.interval(computed, head, &values),
+            (Output::LabelSet, Head::Labels(labels)) => self.label_set(computed, labels, &values),
             (Output::Label, Head::Labels(labels)) => json!(labels.labels[labels.decide(&values)]),
             (Output::Probabilities, Head::Labels(labels)) => {
                 by_label(labels, &labels.probabilities(&values).unwrap_or_default())
@@ -140,9 +178,38 @@ impl Outputs {
         Value::Object(object)
     }
 
+    /// f ± q; without ends where the calibration rows are too few for δ.
+    fn interval(&self, computed: &Computed, head: &Head, values: &[f64]) -> Value {
+        let of_target = |(value, scale): (&f64, &f64)| {
+            let half = computed.quantile * scale;
+            let end = |end: f64| if end.is_finite() { json!(end) } else { Value::Null };
+            json!({"low": end(value - half), "high": end(value + half), "coverage": 1.0 - self.delta})
+        };
+        let intervals: Vec<Value> = values.iter().zip(&computed.scales).map(of_target).collect();
+        match head.targets() {
+            [_] => intervals.into_iter().next().unwrap_or_default(),
+            targets => Value::Object(targets.iter().cloned().zip(intervals).collect()),
+        }
+    }
+
+    /// The labels whose probability is at least 1 − q, likeliest first.
+    fn label_set(&self, computed: &Computed, labels: &Labels, values: &[f64]) -> Value {
+        let probabilities = labels.probabilities(values).unwrap_or_default();
+        let mut within: Vec<usize> =
+            (0..probabilities.len()).filter(|&label| 1.0 - probabilities[label] <= computed.quantile).collect();
+        within.sort_by(|&left, &right| f64::total_cmp(&probabilities[right], &probabilities[left]));
+        let names: Vec<&String> = within.iter().map(|&label| &labels.labels[label]).collect();
+        json!({"labels": names, "coverage": 1.0 - self.delta})
+    }
+
     fn wants(&self, output: Output) -> bool {
         self.named.as_ref().is_some_and(|named| named.contains(&output))
     }
+}
+
+fn read_delta(delta: &Value) -> Result<f64, ApiError> {
+    let number = delta.as_f64().filter(|delta| *delta > 0.0 && *delta < 1.0);
+    number.ok_or_else(|| invalid("/delta", "must be a number between 0 and 1"))
 }
 
 fn read_top_k(top_k: &Value, model: &FittedModel) -> Result<usize, ApiError> {

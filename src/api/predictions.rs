@@ -86,7 +86,7 @@ struct Request {
 
 impl Request {
     fn read(body: &Value, model: &FittedModel, row_limit: usize) -> Result<Self, ApiError> {
-        const KNOWN: [&str; 5] = ["rows", "columns", "records", "outputs", "top_k"];
+        const KNOWN: [&str; 6] = ["rows", "columns", "records", "outputs", "top_k", "delta"];
         let Some(body) = body.as_object() else {
             return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
         };
@@ -94,7 +94,7 @@ impl Request {
             let nearest = suggest::nearest(name, KNOWN.into_iter());
             return Err(invalid(pointer("", name), format!("unknown field{nearest}")));
         }
-        let outputs = Outputs::read(body.get("outputs"), body.get("top_k"), model)?;
+        let outputs = Outputs::read(&body, model)?;
         let columns = &model.inputs.encoding.columns;
         let cells = match (body.get("rows"), body.get("records")) {
             (Some(rows), None) => {

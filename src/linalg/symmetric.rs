@@ -3,7 +3,7 @@
 
 use super::FactorError;
 use ndarray::{Array1, Array2};
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 unsafe extern "C" {
     fn dsyevd_(
@@ -24,7 +24,16 @@ unsafe extern "C" {
 /// Eigenvalues in ascending order and the eigenvectors as **rows** of a symmetric matrix, of which
 /// only the lower triangle is read. Divide and conquer (`dsyevd`): several times faster than the QR
 /// iteration that ndarray-linalg offers.
-pub fn symmetric_eigen(mut matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
+pub fn symmetric_eigen(matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
+    decompose(matrix, c"V")
+}
+
+/// The eigenvalues alone, in ascending order, in a third of the time.
+pub fn symmetric_eigenvalues(matrix: Array2<f64>) -> Result<Array1<f64>, FactorError> {
+    Ok(decompose(matrix, c"N")?.0)
+}
+
+fn decompose(mut matrix: Array2<f64>, wanted: &CStr) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
     const ROUTINE: &str = "symmetric eigendecomposition";
     let order = matrix.nrows();
     assert!(matrix.is_standard_layout() && matrix.ncols() == order);
@@ -41,7 +50,7 @@ pub fn symmetric_eigen(mut matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f
         // which are our rows.
         unsafe {
             dsyevd_(
-                c"V".as_ptr(),
+                wanted.as_ptr(),
                 c"U".as_ptr(),
                 &raw const n,
                 matrix.as_mut_ptr(),
@@ -119,6 +128,8 @@ mod tests {
         let rebuilt = vectors.t().dot(&Array2::from_diag(&values)).dot(&vectors);
         assert!((&rebuilt - &full).iter().all(|difference| difference.abs() < 1e-13));
         assert!(values[0] <= values[1] && values[1] <= values[2]);
+        let alone = symmetric_eigenvalues(full).unwrap();
+        assert!((&alone - &values).iter().all(|gap| gap.abs() < 1e-13));
     }
 
     #[test]

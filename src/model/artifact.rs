@@ -13,9 +13,9 @@
 //! decoded, shapes and finiteness after. The bytes depend on the data, the spec and the seed alone,
 //! so training twice gives the same file.
 
-use super::{FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics};
+use super::{ErrorBars, FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics};
 use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
-use crate::theory::wang::Evidence;
+use crate::theory::Evidence;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -76,6 +76,8 @@ struct PayloadV1 {
     weights: Vec<f64>,
     intercepts: Vec<f64>,
     spread: Option<Spread>,
+    error_bars: Option<ErrorBars>,
+    interval_scales: Vec<f64>,
     statistics: Option<Statistics>,
     spec: String,
     dataset: String,
@@ -115,6 +117,8 @@ pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
         weights: model.weights.iter().copied().collect(),
         intercepts: model.intercepts.clone(),
         spread: model.spread.clone(),
+        error_bars: model.error_bars.clone(),
+        interval_scales: model.interval_scales.clone(),
         statistics: model.statistics.clone(),
         spec: model.spec.clone(),
         dataset: model.dataset.clone(),
@@ -202,6 +206,13 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     if payload.spread.as_ref().is_some_and(|spread| !spread.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("spread and weights"));
     }
+    if payload.error_bars.as_ref().is_some_and(|bars| !bars.is_consistent(s, k)) {
+        return Err(ArtifactError::Shape("error bars and weights"));
+    }
+    let positive = |scale: &f64| *scale > 0.0 && scale.is_finite();
+    if ![0, k].contains(&payload.interval_scales.len()) || !payload.interval_scales.iter().all(positive) {
+        return Err(ArtifactError::Shape("intervals and outputs"));
+    }
     if payload.statistics.as_ref().is_some_and(|statistics| !statistics.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("statistics and weights"));
     }
@@ -214,6 +225,8 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         weights,
         intercepts: payload.intercepts,
         spread: payload.spread,
+        error_bars: payload.error_bars,
+        interval_scales: payload.interval_scales,
         statistics: payload.statistics,
         spec: payload.spec,
         dataset: payload.dataset,

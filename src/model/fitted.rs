@@ -1,9 +1,9 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
-use super::{FitReport, Head, InputPipeline, Spread, TargetCoding};
+use super::{ErrorBars, FitReport, Head, InputPipeline, Spread, TargetCoding};
 use crate::features::{FeatureMap, Precision};
-use crate::solver::PackedGram;
-use crate::theory::wang;
+use crate::solver::{ExactEvidence, PackedGram};
+use crate::theory::Evidence;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,10 @@ pub struct FittedModel {
     pub intercepts: Vec<f64>,
     /// Predictive spread, where it was asked for.
     pub spread: Option<Spread>,
+    /// Weights without groups of features, where they are kept.
+    pub error_bars: Option<ErrorBars>,
+    /// Units of the conformal scores of each target; empty for labels and where there are no scores.
+    pub interval_scales: Vec<f64>,
     /// What adding rows later needs, where it was asked for.
     pub statistics: Option<Statistics>,
     /// The training spec as resolved, as JSON.
@@ -46,10 +50,17 @@ pub struct FittedModel {
     pub report: FitReport,
     /// δ the guarantees were asked for at.
     pub failure_probability: f64,
-    /// What the bounds of ridge regression need.
-    pub evidence: Option<wang::Evidence>,
+    /// What the guarantees need.
+    pub evidence: Option<Evidence>,
     /// What was measured next to the bounds.
     pub measured: Measured,
+}
+
+impl FittedModel {
+    /// Ascending scores of rows that took no part in the fit, where there are any.
+    pub fn calibration_scores(&self) -> Option<&[f64]> {
+        self.evidence.as_ref()?.calibration_scores.as_deref()
+    }
 }
 
 /// The sums over all rows of a fit, and how their targets were coded.
@@ -74,6 +85,6 @@ pub struct Measured {
     /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression; summed over
     /// the targets.
     pub exact_krr_error: Option<f64>,
-    /// Of the exact system.
-    pub exact_krr_relative_residual: Option<f64>,
+    /// How the exact system was solved.
+    pub exact_krr: Option<ExactEvidence>,
 }

@@ -21,6 +21,9 @@ mod fitted;
 /// How far observations may be from predictions.
 mod spread;
 
+/// How much predictions depend on the draw of the features.
+mod error_bars;
+
 /// A fitted model made ready to predict.
 mod predictor;
 
@@ -32,6 +35,7 @@ mod registry;
 
 pub use artifact::{ArtifactError, decode, encode};
 pub use coding::TargetCoding;
+pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
 pub use inputs::InputPipeline;

@@ -1,6 +1,6 @@
 //! A fitted model made ready to predict: O(sd) a row.
 
-use super::{FittedModel, Spread};
+use super::{ErrorBars, FittedModel, Spread};
 use crate::features::{Frequencies, Precision, Projector, Wave};
 use ndarray::{Array2, ArrayView1, ArrayViewMut2, Axis};
 
@@ -64,6 +64,17 @@ impl Predictor {
         Some(rows.chunks(BLOCK_ROWS).flat_map(of_block).collect())
     }
 
+    /// The standard deviations over the draw of the features of each row, one a target, for models that keep
+    /// them.
+    pub fn error_bars(&self, rows: &[&[f64]]) -> Option<Vec<Vec<f64>>> {
+        let bars = self.model.error_bars.as_ref()?;
+        let of_block = |block: &[&[f64]]| match &self.engine {
+            Engine::Mixed(projector) => self.error_bars_of_block(projector, bars, block),
+            Engine::Double(projector) => self.error_bars_of_block(projector, bars, block),
+        };
+        Some(rows.chunks(BLOCK_ROWS).flat_map(of_block).collect())
+    }
+
     /// About how many bytes it holds in memory.
     pub fn memory_bytes(&self) -> usize {
         let width = match self.engine {
@@ -75,7 +86,19 @@ impl Predictor {
             Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
         };
         let factor = self.model.spread.as_ref().map_or(0, |spread| spread.factor.len());
-        frequencies + (2 * self.model.weights.len() + factor) * 8 + 4096
+        let bars = self.model.error_bars.as_ref().map_or(0, ErrorBars::len);
+        frequencies + (2 * self.model.weights.len() + factor + bars) * 8 + 4096
+    }
+
+    fn error_bars_of_block<T: Wave>(
+        &self,
+        projector: &Projector<T>,
+        bars: &ErrorBars,
+        block: &[&[f64]],
+    ) -> Vec<Vec<f64>> {
+        let features = projector.transform(self.model.inputs.prepare(block.iter().copied()).view()); // rows×s
+        let features = features.mapv(T::to_f64);
+        features.rows().into_iter().map(|row| bars.standard_deviations(row)).collect()
     }
 
     fn spreads_of_block<T: Wave>(&self, projector: &Projector<T>, spread: &Spread, block: &[&[f64]]) -> Vec<Vec<f64>> {

@@ -1,7 +1,7 @@
 //! The sufficient statistics of ridge regression, as a value that can be added to.
 
 use super::ridge::shifted;
-use crate::linalg::{Cholesky, FactorError, Real, mirror_lower};
+use crate::linalg::{Cholesky, FactorError, Real, mirror_lower, symmetric_eigenvalues};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -261,6 +261,11 @@ impl NormalEquations {
     /// The Cholesky factor of G + λI.
     pub fn factor(&self, ridge: f64, threads: usize) -> Result<Cholesky, FactorError> {
         Cholesky::factor(shifted(&self.gram, ridge), threads)
+    }
+
+    /// The eigenvalues of G, descending, with what is only rounding at zero.
+    pub fn spectrum(&self) -> Result<Vec<f64>, FactorError> {
+        Ok(symmetric_eigenvalues(self.gram.clone())?.iter().rev().map(|mu| mu.max(0.0)).collect())
     }
 
     /// Mean of (y − Ψw)² for each target: mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.

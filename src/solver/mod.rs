@@ -26,7 +26,9 @@ pub use classifier::{
     Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
-pub use exact::{ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial};
+pub use exact::{
+    Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
+};
 pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
 pub use jackknife::jackknife_weights;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};

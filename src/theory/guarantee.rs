@@ -1,5 +1,6 @@
 //! What a guarantee says and how far it can be trusted.
 
+use super::words::Wording;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ pub struct Guarantee {
     pub form: Form,
     /// The number. With `not_applicable` it is what the formula gives, not a guarantee.
     pub value: Option<f64>,
-    /// The probability with which it holds.
-    pub probability: f64,
+    /// The probability with which it holds; none for what is no statement of probability.
+    pub probability: Option<f64>,
     /// What it rests on.
     pub assumptions: Vec<Assumption>,
     /// The numbers that went in.
@@ -64,8 +65,67 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// A proved upper bound.
+    /// A proved bound with explicit constants.
     Bound,
+    /// A measured or plugged-in figure that nothing proves.
+    Estimate,
+    /// How something grows, its constants unknown.
+    Rate,
+    /// How many features a theorem asks for.
+    Requirement,
+    /// One term of a bound whose other terms or constants are unknown.
+    Term,
+}
+
+/// Where a guarantee comes from and what it speaks of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    pub(super) id: &'static str,
+    pub(super) paper: &'static str,
+    pub(super) bounds: &'static str,
+    pub(super) form: Form,
+}
+
+/// What a theorem says of one model.
+#[derive(Debug, Default)]
+pub(super) struct Finding {
+    pub(super) value: Option<f64>,
+    /// Whether the value says more than a trivial bound does.
+    pub(super) informative: bool,
+    pub(super) failure_probability: Option<f64>,
+    pub(super) assumptions: Vec<Assumption>,
+    pub(super) inputs: BTreeMap<&'static str, f64>,
+    pub(super) estimated: Vec<&'static str>,
+    pub(super) wording: Wording,
+}
+
+impl Source {
+    /// The guarantee a finding amounts to.
+    pub(super) fn guarantee(self, finding: Finding) -> Guarantee {
+        let status = Status::of(&finding.assumptions, finding.informative);
+        Guarantee {
+            id: self.id,
+            statement: finding.wording.sentence(self.form, status, &finding.assumptions),
+            bounds: self.bounds,
+            status,
+            form: self.form,
+            value: finding.value.filter(|value| value.is_finite()),
+            probability: finding.failure_probability.map(|delta| 1.0 - delta),
+            assumptions: finding.assumptions,
+            inputs: finding.inputs,
+            estimated: finding.estimated,
+            paper: self.paper,
+        }
+    }
+
+    /// Without a value: a number it needs was not measured, or it speaks of other models.
+    pub(super) fn unavailable(self, missing: impl Into<String>, remedy: &str) -> Guarantee {
+        self.guarantee(Finding {
+            assumptions: vec![Assumption::violated(missing)],
+            wording: Wording { remedy: remedy.to_owned(), ..Wording::default() },
+            ..Finding::default()
+        })
+    }
 }
 
 /// One assumption and whether it holds for this model.
@@ -97,6 +157,11 @@ impl Assumption {
     /// An assumption known to fail.
     pub fn violated(text: impl Into<String>) -> Self {
         Self { state: AssumptionState::Violated, ..Self::checked(text) }
+    }
+
+    /// `have` of about `need`, where the theorem leaves the constant open.
+    pub fn of_order(text: impl Into<String>, have: f64, need: f64) -> Self {
+        Self { have: Some(have), need: Some(need), ..Self::assumed(text) }
     }
 
     /// `have ≥ need`, checked.

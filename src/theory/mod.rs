@@ -7,10 +7,20 @@
 //! | n | `sample_count` | training rows |
 //! | s | `feature_count` | columns of Ψ |
 //! | m | `draw_count` | independent draws behind them: s for phase and sign, s/2 for pair |
-//! | b | `feature_bound` | sup ψ(x;v)² |
-//! | λ | `ridge` | per sample: (1/n)Σ(yᵢ−f(xᵢ))² + λ‖w‖² |
-//! | δ | `failure_probability` | |
-//! | Q | `quadratic_form` | αᵀKα with α = (K + nλI)⁻¹y |
+//! | b | `feature_bound` | sup ψ(x;v)², κ² in some papers |
+//! | λ | `ridge` | per sample: (1/n)Σℓ(yᵢ, f(xᵢ)) + λ‖w‖² |
+//! | δ | `failure_probability` | ρ in some papers |
+//! | K, K̃ | – | kernel matrix of the training rows, and ΨΨᵀ |
+//! | G, Ξ | – | ΨᵀΨ/n, and its expectation |
+//! | α | – | (K + nλI)⁻¹y, the exact solution |
+//! | Q | `quadratic_form` | αᵀKα |
+//! | ‖Kα‖² | `fitted_square` | squared norm of the exact fit |
+//! | μ | `spectrum` | eigenvalues of G, descending; `largest` is μ₁ of K/n |
+//! | s_λ, d(λ), N(λ) | `dimension` | Tr K(K + nλI)⁻¹ = Σ μ/(μ+λ), the effective dimension |
+//! | Δ | `spectral_delta` | (1−Δ)(K+nλI) ≼ K̃+nλI ≼ (1+Δ)(K+nλI) |
+//! | ‖w‖² | `weight_norm_square` | of the model |
+//! | M₀, N₀ | `candidate_count`, `row_count` | pool of features, and rows it was scored on |
+//! | ε, B | `solver_slack`, `clip_width` | error of the exact solver, width of the range of y |
 //! | – | `target_mean_square` | (1/n)Σyᵢ² of the centred targets |
 //!
 //! Each paper file opens with its own symbols and where its normalisation differs.
@@ -18,7 +28,63 @@
 /// What a guarantee says and how far it can be trusted.
 mod guarantee;
 
+/// How it is put to a reader who is not a specialist.
+mod words;
+
+/// What is known of a model.
+mod evidence;
+
+/// What many theorems assume alike.
+mod assumptions;
+
+/// What eigenvalues tell.
+pub mod spectrum;
+
 /// Wang, *Simple and almost assumption-free out-of-sample bound for random feature mapping*.
 pub mod wang;
 
+/// Theorem 1 of Wang at small λ.
+pub mod relative;
+
+/// Rudi & Rosasco, *Generalization properties of learning with random features*.
+pub mod rudi_rosasco;
+
+/// Li, *Sharp analysis of random Fourier features in classification*.
+pub mod li;
+
+/// Shahrampour & Kolouri, *On sampling random features from empirical leverage scores*.
+pub mod shahrampour_kolouri;
+
+/// Avron et al., *Random Fourier features for kernel ridge regression*: spectral approximation.
+pub mod avron;
+
+/// The same paper: how much risk the approximation adds.
+pub mod risk_inflation;
+
+/// The tail of the binomial distribution.
+pub mod binomial;
+
+/// The distance to the exact method, certified on held-out rows.
+pub mod certificate;
+
+/// The same, estimated by leaving out features.
+pub mod jackknife;
+
+/// The same, estimated from features that were not used.
+pub mod fresh_features;
+
+/// Intervals and label sets with coverage.
+pub mod conformal;
+
+/// All guarantees, in a fixed order.
+mod catalogue;
+
+/// How many features a target takes, theorem by theorem, and what they cost.
+pub mod plan;
+
+pub use catalogue::{IDS, guarantees};
+pub use evidence::{
+    CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
+    SamplingKind,
+};
 pub use guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};

@@ -1,73 +1,59 @@
-//! The exact kernel solution next to the model: what Theorem 1 needs, and the error it speaks of.
+//! The exact kernel method next to the model: what the bounds need of it, and the error they speak of.
 
 use super::cost::BLOCK_ROWS;
-use super::fit::Fit;
 use super::passes::Run;
 use super::rows::RowBlock;
 use super::stage::{Stage, TrainError};
 use super::{Resources, TrainSpec};
 use crate::dataset::Part;
 use crate::features::Precision;
-use crate::model::{Measured, Predictor, TargetCoding};
-use crate::solver::{ExactKrr, ExactProblem, FeatureSource};
-use crate::theory::wang::Evidence;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use crate::model::{FittedModel, Measured, Predictor, TargetCoding};
+use crate::solver::{ExactKrr, ExactProblem, FeatureSource, spectral_delta};
+use crate::theory::{CertificateEvidence, Estimate, Evidence, ExactEvidence, KernelEvidence};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 /// Before anything was measured.
-pub(super) const NOTHING_MEASURED: Measured = Measured { exact_krr_error: None, exact_krr_relative_residual: None };
+pub(super) const NOTHING_MEASURED: Measured = Measured { exact_krr_error: None, exact_krr: None };
 
 /// Residual that the exact system is solved to.
 const EXACT_TOLERANCE: f64 = 1e-8;
 
-/// What the exact solution tells.
-pub(super) struct Exact {
-    pub(super) quadratic_form: f64,
-    pub(super) measured: Measured,
-}
+/// Rows on which the features' kernel is compared with the kernel, densely.
+const SPECTRAL_ROWS: usize = 1_000;
 
-/// What is known for the bounds without an exact solution.
-pub(super) fn evidence(spec: &TrainSpec, sample_count: usize, fit: &Fit, rows_weighted: bool) -> Option<Evidence> {
-    let target_mean_square = fit.target_mean_square?;
-    Some(Evidence {
-        sample_count,
-        feature_count: spec.feature_count,
-        draw_count: spec.feature_count / spec.map.columns_per_draw(),
-        feature_bound: spec.map.bound(spec.kernel),
-        draws_independent: spec.sampling.draws_are_independent(),
-        unbiased: spec.sampling.is_unbiased(),
-        ridge: fit.lambda,
-        target_count: fit.intercepts.len(),
-        target_mean_square,
-        quadratic_form: None,
-        kernel_fixed_in_advance: spec.is_fixed_in_advance(),
-        rows_weighted,
-    })
-}
+/// Held-out differences kept at most: a part of exchangeable rows is as good.
+const KEPT_DIFFERENCES: usize = 10_000;
 
-/// Solves the exact kernel system where the training rows are few enough and count the same.
+/// Solves the exact kernel system where the training rows are few enough and count the same, and notes what
+/// that tells.
 pub(super) fn certify(
     run: &Run,
-    predictor: &Predictor,
+    predictor: Predictor,
     coding: &TargetCoding,
     spec: &TrainSpec,
     resources: Resources,
-) -> Result<Option<Exact>, TrainError> {
-    let model = predictor.model();
-    let comparable = model.evidence.as_ref().is_some_and(|evidence| !evidence.rows_weighted);
-    if model.report.training_rows > spec.guarantees.exact_rows || !comparable {
-        return Ok(None);
+) -> Result<FittedModel, TrainError> {
+    let of_ridge = |evidence: &Evidence| evidence.target_mean_square.is_some() && !evidence.rows_weighted;
+    let comparable = predictor.model().evidence.as_ref().is_some_and(of_ridge);
+    if predictor.model().report.training_rows > spec.guarantees.exact_rows || !comparable {
+        return Ok(predictor.into_model());
     }
     run.observer.progress(Stage::Certify, 0.0);
+    let model = predictor.model();
     let (inputs, targets) = run.collect(&run.all_blocks(), &model.inputs, Part::Training)?;
-    let centred = coding.in_own_units(targets) - row_of(&model.intercepts);
-    let lambda = model.report.lambda;
+    let targets = coding.in_own_units(targets);
+    let range = (
+        targets.iter().copied().fold(f64::INFINITY, f64::min),
+        targets.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    );
+    let centred = targets - row_of(&model.intercepts);
     let projector = model.map.projector::<f32>();
     let make = |inputs: ArrayView2<f64>| projector.transform(inputs);
     let problem = ExactProblem {
         kernel: model.map.kernel,
         inputs: inputs.view(),
         targets: centred.view(),
-        ridge: lambda,
+        ridge: model.report.lambda,
         tolerance: EXACT_TOLERANCE,
         features: Some(&FeatureSource { count: model.weights.nrows(), make: &make }),
         precision: Precision::Mixed,
@@ -75,17 +61,74 @@ pub(super) fn certify(
         memory: resources.cache_bytes,
         threads: run.threads,
     };
+    let go_on = || !run.observer.should_stop();
     // α = (y − f)/(nλ) for the exact f: the model's own is close.
-    let start = (&centred - &fitted(&make, inputs.view(), &model.weights)) / (inputs.nrows() as f64 * lambda);
-    let exact = problem.solve(Some(start), &|| !run.observer.should_stop())?;
-    run.observer.progress(Stage::Certify, 0.9);
-    Ok(Some(Exact {
-        quadratic_form: exact.quadratic_form,
-        measured: Measured {
-            exact_krr_error: run.distance_to(&exact, predictor)?,
-            exact_krr_relative_residual: Some(exact.evidence.relative_residual),
-        },
-    }))
+    let shift = inputs.nrows() as f64 * model.report.lambda;
+    let start = (&centred - &fitted(&make, inputs.view(), &model.weights)) / shift;
+    let exact = problem.solve(Some(start), &go_on)?;
+    run.tick(Stage::Certify, 0.6)?;
+    let dimension = problem.dimension(&go_on)?;
+    run.tick(Stage::Certify, 0.8)?;
+    let (near, far) = run.held_out(&exact, &predictor)?;
+    let differences = &near - &far;
+    let error = (near.nrows() > 0).then(|| differences.iter().map(|gap| gap * gap).sum::<f64>() / near.nrows() as f64);
+    let slack = exact.evidence.residual_norm * largest_norm(model, inputs.view()) / shift.sqrt();
+    let kernel = KernelEvidence {
+        dimension: Estimate { value: dimension.value, standard_error: dimension.standard_error },
+        largest: None,
+        spectral_delta: Some(measured_delta(model, inputs.view(), run.threads)?),
+    };
+    let certificate = (near.ncols() == 1 && near.nrows() > 1).then(|| certificate(&near, &far, range, slack));
+
+    let mut model = predictor.into_model();
+    if let Some(evidence) = &mut model.evidence {
+        evidence.exact = Some(ExactEvidence {
+            quadratic_form: exact.quadratic_form,
+            fitted_square: Some(exact.fitted_square),
+            fitted_form: None,
+            relative_residual: exact.evidence.relative_residual,
+            held_out_error: error,
+        });
+        evidence.kernel = Some(kernel);
+        evidence.certificate = certificate;
+    }
+    model.measured = Measured { exact_krr_error: error, exact_krr: Some(exact.evidence) };
+    Ok(model)
+}
+
+/// √k(x, x), the same for all x of a stationary kernel.
+fn largest_norm(model: &FittedModel, inputs: ArrayView2<f64>) -> f64 {
+    let kernel = model.map.kernel;
+    inputs.rows().into_iter().map(|row| kernel.evaluate(row, row).sqrt()).fold(0.0, f64::max)
+}
+
+/// Δ between the features' kernel and the kernel on a part of the rows.
+fn measured_delta(model: &FittedModel, inputs: ArrayView2<f64>, threads: usize) -> Result<f64, TrainError> {
+    let count = inputs.nrows().min(SPECTRAL_ROWS);
+    let sample: Vec<usize> = (0..count).map(|index| index * inputs.nrows() / count).collect();
+    let inputs = inputs.select(Axis(0), &sample);
+    let features = model.map.projector::<f64>().transform(inputs.view());
+    let shift = count as f64 * model.report.lambda;
+    Ok(spectral_delta(model.map.kernel, inputs.view(), features.view(), shift, threads)?)
+}
+
+/// What the certificates read: differences as they are, and squared after clipping to the range of the
+/// training targets.
+fn certificate(near: &Array2<f64>, far: &Array2<f64>, (low, high): (f64, f64), slack: f64) -> CertificateEvidence {
+    let kept = near.nrows().min(KEPT_DIFFERENCES);
+    let (near, far) = (near.slice(s![..kept, 0]), far.slice(s![..kept, 0]));
+    let mut differences: Vec<f64> = near.iter().zip(far).map(|(near, far)| (near - far).abs()).collect();
+    differences.sort_by(f64::total_cmp);
+    let clipped = near.iter().zip(far).map(|(near, far)| (near.clamp(low, high) - far.clamp(low, high)).powi(2));
+    let squares: Vec<f64> = clipped.collect();
+    let mean = squares.iter().sum::<f64>() / kept as f64;
+    CertificateEvidence {
+        differences,
+        clipped_mean_square: mean,
+        clipped_square_variance: squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / (kept - 1) as f64,
+        clip_width: high - low,
+        solver_slack: slack,
+    }
 }
 
 /// Ψw of many rows, a block at a time.
@@ -109,19 +152,20 @@ fn row_of(numbers: &[f64]) -> ArrayView2<'_, f64> {
 }
 
 impl Run<'_> {
-    /// Mean of (f_s − f)² over the validation rows.
-    fn distance_to(&self, exact: &ExactKrr, predictor: &Predictor) -> Result<Option<f64>, TrainError> {
+    /// The model's and the exact predictions of the validation rows.
+    fn held_out(&self, exact: &ExactKrr, predictor: &Predictor) -> Result<(Array2<f64>, Array2<f64>), TrainError> {
         let model = predictor.model();
         let mut block = RowBlock::default();
-        let (mut square, mut count) = (0.0, 0);
+        let nothing = Array2::zeros((0, model.intercepts.len()));
+        let (mut near, mut far) = (nothing.clone(), nothing);
         for index in 0..self.rows.block_count() {
             self.rows.read(index, Part::Validation, &mut block)?;
             let approximate = predictor.predict(&block.inputs().collect::<Vec<_>>());
             let exact = exact.predict(model.inputs.prepare(block.inputs()).view()) + row_of(&model.intercepts);
-            square += (approximate - exact).mapv(|difference| difference * difference).sum();
-            count += block.row_count();
-            self.tick(Stage::Certify, 0.9 + 0.1 * (index + 1) as f64 / self.rows.block_count() as f64)?;
+            near.append(Axis(0), approximate.view()).expect("as many targets");
+            far.append(Axis(0), exact.view()).expect("as many targets");
+            self.tick(Stage::Certify, 0.8 + 0.2 * (index + 1) as f64 / self.rows.block_count() as f64)?;
         }
-        Ok((count > 0).then(|| square / count as f64))
+        Ok((near, far))
     }
 }

@@ -68,6 +68,8 @@ impl Classification<'_> {
             training_mse: Vec::new(),
             target_mean_square: None,
             spread: None,
+            error_bars: None,
+            spectrum: None,
             statistics: None,
         })
     }

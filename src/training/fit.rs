@@ -6,9 +6,15 @@ use super::search::{Problem, Searched, lambda_grid};
 use super::stage::{Clock, Stage, TrainError};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
-use crate::model::{RidgeReport, SolverReport, Spread, Statistics, TargetCoding};
-use crate::solver::{Gram, NormalEquations, PackedGram, RidgePath, SolveError, solve_ridge};
+use crate::model::{ErrorBars, RidgeReport, SolverReport, Spread, Statistics, TargetCoding};
+use crate::solver::{Gram, NormalEquations, PackedGram, RidgePath, SolveError, jackknife_weights, solve_ridge};
 use ndarray::{Array1, Array2};
+
+/// Groups of draws that error bars leave out in turn.
+const JACKKNIFE_GROUPS: usize = 10;
+
+/// Features up to which the spectrum of G is kept: its eigenvalues take longer than the whole fit beyond.
+const SPECTRUM_FEATURES: usize = 1_024;
 
 /// Weights in the units of the targets, and how they came about.
 pub(super) struct Fit {
@@ -24,6 +30,9 @@ pub(super) struct Fit {
     /// Of the centred targets of a ridge fit, summed.
     pub(super) target_mean_square: Option<f64>,
     pub(super) spread: Option<Spread>,
+    pub(super) error_bars: Option<ErrorBars>,
+    /// μ of G, descending, of a ridge fit with few enough features.
+    pub(super) spectrum: Option<Vec<f64>>,
     pub(super) statistics: Option<Statistics>,
 }
 
@@ -46,7 +55,7 @@ pub(super) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: 
             clock.lap(Stage::Solve);
             continue;
         }
-        let fit = system.solve(problem, given, searched, precision, spec.spread)?;
+        let fit = system.solve(problem, given, searched, precision, spec)?;
         clock.lap(Stage::Solve);
         return Ok(fit);
     }
@@ -76,7 +85,7 @@ pub(super) fn refit(
     } else {
         None
     };
-    let fit = system.solve(problem, given, searched, precision, spec.spread)?;
+    let fit = system.solve(problem, given, searched, precision, spec)?;
     clock.lap(Stage::Solve);
     Ok(fit)
 }
@@ -129,7 +138,7 @@ impl System {
         given: Option<f64>,
         searched: Option<(RidgePath, Searched)>,
         precision: Precision,
-        wants_spread: bool,
+        spec: &TrainSpec,
     ) -> Result<Fit, TrainError> {
         let (coding, threads) = (problem.coding, problem.run.threads);
         let best = searched.as_ref().map(|(_, searched)| *searched.best());
@@ -140,6 +149,7 @@ impl System {
         };
         let searched = searched.map(|(_, searched)| searched);
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
+        let wants_bars = spec.error_bars && matches!(coding, TargetCoding::Numbers { .. });
         Ok(Fit {
             weights: coding.decode_weights(&solution.weights),
             intercepts: coding.decode_means(&self.target_mean),
@@ -156,10 +166,32 @@ impl System {
                 lambda_path: searched.map_or(Vec::new(), |searched| searched.points),
             }),
             target_mean_square: Some(coding.decode_squares(&self.equations.target_mean_square).iter().sum()),
-            spread: if wants_spread { Some(spread(&self.equations, lambda, &training_mse, threads)?) } else { None },
+            error_bars: if wants_bars { self.error_bars(coding, lambda, spec, threads) } else { None },
+            spectrum: self.spectrum()?,
+            spread: if spec.spread { Some(spread(&self.equations, lambda, &training_mse, threads)?) } else { None },
             training_mse,
             statistics: self.statistics,
         })
+    }
+}
+
+impl System {
+    /// Weights without each group of draws, in the units of the targets.
+    fn error_bars(&self, coding: &TargetCoding, lambda: f64, spec: &TrainSpec, threads: usize) -> Option<ErrorBars> {
+        let draws = spec.feature_count / spec.map.columns_per_draw();
+        // Where rounding leaves nothing to factor there are no error bars, and no harm is done.
+        let without =
+            jackknife_weights(&self.equations, lambda, (draws, JACKKNIFE_GROUPS), threads).unwrap_or_default();
+        let without: Vec<Array2<f64>> = without.iter().map(|weights| coding.decode_weights(weights)).collect();
+        let finite = without.iter().flatten().all(|weight| weight.is_finite());
+        ErrorBars::new(&without).filter(|_| finite)
+    }
+
+    fn spectrum(&self) -> Result<Option<Vec<f64>>, TrainError> {
+        if self.equations.mean_feature.len() > SPECTRUM_FEATURES {
+            return Ok(None);
+        }
+        Ok(Some(self.equations.spectrum().map_err(SolveError::from)?))
     }
 }
 

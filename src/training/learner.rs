@@ -2,6 +2,7 @@
 
 use crate::dataset::Task;
 use crate::solver::Loss;
+use crate::theory::LossKind;
 use serde::Serialize;
 
 /// The learners.
@@ -42,6 +43,16 @@ impl Learner {
             Self::Logistic => Some(Loss::Logistic),
             Self::Hinge => Some(Loss::Hinge),
             Self::SquaredHinge => Some(Loss::SquaredHinge),
+        }
+    }
+
+    /// Its loss, as theorems tell them apart.
+    pub(super) fn loss_kind(self) -> LossKind {
+        match self {
+            Self::Ridge => LossKind::Squared,
+            Self::Logistic => LossKind::Logistic,
+            Self::Hinge => LossKind::Hinge,
+            Self::SquaredHinge => LossKind::SquaredHinge,
         }
     }
 

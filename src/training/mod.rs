@@ -58,6 +58,15 @@ mod classify;
 /// The slope that turns decision values into probabilities.
 mod calibration;
 
+/// Scores that intervals and label sets rest on.
+mod conformal;
+
+/// The mean of the error bars.
+mod error_bars;
+
+/// What a fit alone tells for the guarantees.
+mod evidence;
+
 /// The exact kernel solution next to the model.
 mod certify;
 

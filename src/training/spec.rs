@@ -7,7 +7,7 @@ use super::learner::Learner;
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
-use crate::theory::wang;
+use crate::theory::relative::smallest_certified_ridge;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ pub enum LambdaRule {
     Search,
     /// 1/√n, n the training rows.
     InverseSqrtN,
-    /// The smallest λ that meets the condition of W's Theorem 1.
+    /// The smallest λ that any bound certifies.
     Certified,
     /// Given.
     Fixed(f64),
@@ -73,6 +73,8 @@ pub struct TrainSpec {
     pub missing: MissingRule,
     /// Whether the model keeps what its predictive spread needs: s²/2 numbers.
     pub spread: bool,
+    /// Whether the model keeps weights without groups of features: ten times its weights.
+    pub error_bars: bool,
     /// Whether the model keeps what adding rows later needs: s²/2 numbers.
     pub updatable: bool,
     /// The column that says how much a row counts.
@@ -113,6 +115,7 @@ impl TrainSpec {
             "scaling",
             "missing",
             "spread",
+            "error_bars",
             "updatable",
             "sample_weight",
             "validation_fraction",
@@ -166,6 +169,7 @@ impl TrainSpec {
                 &[("mean", MissingRule::Mean), ("refuse", MissingRule::Refuse)],
             ),
             spread: spec.boolean("spread", false),
+            error_bars: spec.boolean("error_bars", true),
             updatable: spec.boolean("updatable", false),
             sample_weight: spec.text("sample_weight"),
             validation_fraction: share("validation_fraction", DEFAULT_VALIDATION_FRACTION),
@@ -214,6 +218,7 @@ impl TrainSpec {
         let learner = self.learner_for(task);
         self.calibration_fraction = Some(self.held_out(learner, task).calibration);
         self.learner = Some(learner);
+        self.error_bars &= task == Task::Regression;
         self
     }
 
@@ -240,7 +245,7 @@ impl TrainSpec {
             LambdaRule::Certified => self
                 .map
                 .bound(self.kernel)
-                .map(|b| wang::threshold_proof(b, training_rows, self.feature_count, self.guarantees.delta)),
+                .map(|b| smallest_certified_ridge(b, training_rows, self.feature_count, self.guarantees.delta)),
             LambdaRule::Fixed(value) => Some(value),
         }
     }
@@ -290,6 +295,7 @@ impl TrainSpec {
             "scaling": self.scaling,
             "missing": self.missing,
             "spread": self.spread,
+            "error_bars": self.error_bars,
             "updatable": self.updatable,
             "validation_fraction": self.validation_fraction,
             "guarantees": {"delta": self.guarantees.delta, "exact_rows": self.guarantees.exact_rows},
@@ -313,6 +319,8 @@ impl TrainSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::theory::relative::slack;
+    use crate::theory::wang;
 
     const LIMITS: SpecLimits = SpecLimits { feature_count: 4096 };
 
@@ -381,9 +389,10 @@ mod tests {
     }
 
     #[test]
-    fn the_certified_lambda_meets_the_condition_of_the_theorem() {
+    fn the_certified_lambda_is_the_smallest_of_any_bound() {
         let spec = TrainSpec::check("", Some(&json!({"lambda": "certified"})), LIMITS).unwrap();
         let lambda = spec.resolve_lambda(10_000).unwrap();
-        assert!(lambda >= wang::threshold_proof(1.0, 10_000, 1_024, 0.05));
+        assert!(slack(1.0, lambda, 10_000, 1_024, 0.05) < 1.0);
+        assert!(lambda < wang::threshold(1.0, 10_000, 1_024, 0.05));
     }
 }

@@ -2,10 +2,13 @@
 
 use super::bandwidth::{mean_distance, median_distance};
 use super::calibration::calibrate;
-use super::certify::{NOTHING_MEASURED, certify, evidence};
+use super::certify::{NOTHING_MEASURED, certify};
 use super::classes::{ClassWeight, Classes, check_total_weight};
 use super::classify::Classification;
+use super::conformal::score;
+use super::error_bars::jackknife;
 use super::evaluation::{errors_before, evaluate};
+use super::evidence::evidence;
 use super::fit::{Fit, fit};
 use super::passes::Run;
 use super::rows::{PartedRows, groups};
@@ -81,10 +84,12 @@ pub fn train(
         head: outputs.head,
         missing: spec.missing,
         precision: fit.precision,
-        evidence: evidence(spec, report.training_rows, &fit, rows_weighted),
+        evidence: Some(evidence(spec, learner.loss_kind(), report.training_rows, &fit, rows_weighted)),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
+        error_bars: fit.error_bars,
+        interval_scales: Vec::new(),
         statistics: fit.statistics,
         spec: spec.clone().for_task(schema.task).to_json().to_string(),
         dataset: dataset.to_owned(),
@@ -97,16 +102,12 @@ pub fn train(
 
     let predictor = calibrated(run, model, learner.gives_log_odds())?;
     let predictor = evaluate(run, predictor)?;
+    let predictor = score(run, predictor, spec, learner)?;
+    let predictor = jackknife(run, predictor)?;
     clock.lap(Stage::Evaluate);
 
-    let exact = certify(run, &predictor, coding, spec, resources)?;
+    let model = certify(run, predictor, coding, spec, resources)?;
     clock.lap(Stage::Certify);
-
-    let mut model = predictor.into_model();
-    if let (Some(exact), Some(evidence)) = (exact, &mut model.evidence) {
-        evidence.quadratic_form = Some(exact.quadratic_form);
-        model.measured = exact.measured;
-    }
     Ok(Trained { model, stage_seconds: clock.laps })
 }
 

@@ -2,9 +2,10 @@
 //! the same inputs and features.
 
 use super::TrainSpec;
-use super::certify::{NOTHING_MEASURED, evidence};
+use super::certify::NOTHING_MEASURED;
 use super::demands::check_weight;
 use super::evaluation::evaluate;
+use super::evidence::evidence;
 use super::fit::refit;
 use super::passes::Run;
 use super::rows::{PartedRows, groups};
@@ -13,6 +14,7 @@ use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::train::report;
 use crate::dataset::{Alignment, ColumnMoments, Part, Rows, Schema, Task, split};
 use crate::model::{FitReport, FittedModel, MissingRule, Predictor};
+use crate::theory::LossKind;
 
 /// How the columns of a data set become those of a model; refused with all that stands in the way.
 pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Result<Alignment, Vec<String>> {
@@ -71,10 +73,12 @@ pub fn update(
         ..report(&run, &model.inputs, &model.head, &fit)?
     };
     let updated = FittedModel {
-        evidence: evidence(spec, report.training_rows, &fit, spec.sample_weight.is_some()),
+        evidence: Some(evidence(spec, LossKind::Squared, report.training_rows, &fit, spec.sample_weight.is_some())),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
+        error_bars: fit.error_bars,
+        interval_scales: Vec::new(),
         statistics: fit.statistics,
         dataset: dataset.to_owned(),
         measured: NOTHING_MEASURED,

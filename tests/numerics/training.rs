@@ -3,6 +3,7 @@
 use crate::tables::{Memory, fit, resources, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
+use bochner::theory::relative::theorem1_relative;
 use bochner::training::{Observer, Stage, TrainError, train};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,12 +102,12 @@ fn the_exact_solution_comes_with_small_tables_and_its_error_is_below_the_bound()
     let raw = json!({"lambda": "certified", "features": {"count": 100}});
     let model = fit(&waves(1_000), &raw, 2).unwrap().model;
     let error = model.measured.exact_krr_error.unwrap();
-    let bound = bochner::theory::wang::theorem1(model.evidence.as_ref().unwrap(), 0.05).value.unwrap();
+    let bound = theorem1_relative(model.evidence.as_ref().unwrap(), 0.05).value.unwrap();
     assert!(error > 0.0 && error < bound, "{error} < {bound}");
-    assert!(model.measured.exact_krr_relative_residual.unwrap() < 1e-10);
+    assert!(model.measured.exact_krr.unwrap().relative_residual < 1e-10);
 
     let skipped = fit(&waves(1_000), &json!({"guarantees": {"exact_rows": 100}}), 1).unwrap().model;
-    assert_eq!((skipped.measured.exact_krr_error, skipped.evidence.unwrap().quadratic_form), (None, None));
+    assert_eq!((skipped.measured.exact_krr_error, skipped.evidence.unwrap().exact), (None, None));
 }
 
 #[test]

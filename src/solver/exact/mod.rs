@@ -19,7 +19,15 @@ mod conjugate_gradients;
 /// Which of them is used.
 mod preconditioner;
 
+/// The effective dimension of the kernel.
+mod dimension;
+
+/// How near the features' kernel is to the kernel.
+mod spectral_delta;
+
+pub use dimension::Dimension;
 pub use preconditioner::{Preconditioner, Trial};
+pub use spectral_delta::spectral_delta;
 
 use super::{Interrupted, SolveError};
 use crate::features::{Exponential, Kernel, Precision};

@@ -1,0 +1,48 @@
+//! How much a prediction depends on which features were drawn: weights without each of a few groups of them.
+
+use crate::theory::jackknife::group_variance;
+use ndarray::{Array2, ArrayView1};
+use serde::{Deserialize, Serialize};
+
+/// The weights of a ridge fit without each group of draws. The spread of their predictions estimates the
+/// distance to the exact kernel method; an estimate, not a guarantee.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorBars {
+    /// g.
+    group_count: usize,
+    /// Outputs × groups × s, so that the weights of one prediction lie side by side.
+    weights: Vec<f64>,
+}
+
+impl ErrorBars {
+    /// From the weights (s×k) without each group; none with fewer than two groups.
+    pub fn new(without: &[Array2<f64>]) -> Option<Self> {
+        let first = without.first().filter(|_| without.len() > 1)?;
+        let outputs = 0..first.ncols();
+        let weights =
+            outputs.flat_map(|output| without.iter().flat_map(move |weights| weights.column(output).to_vec()));
+        Some(Self { group_count: without.len(), weights: weights.collect() })
+    }
+
+    /// The standard deviation over features of each output at features ψ.
+    pub fn standard_deviations(&self, features: ArrayView1<f64>) -> Vec<f64> {
+        let of_output = |weights: &[f64]| {
+            let predictions =
+                weights.chunks_exact(features.len()).map(|weights| features.dot(&ArrayView1::from(weights)));
+            group_variance(&predictions.collect::<Vec<f64>>()).sqrt()
+        };
+        self.weights.chunks_exact(self.group_count * features.len()).map(of_output).collect()
+    }
+
+    /// Numbers it holds.
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Whether the parts fit a model of these sizes.
+    pub fn is_consistent(&self, feature_count: usize, output_count: usize) -> bool {
+        self.group_count > 1
+            && self.weights.len() == self.group_count * feature_count * output_count
+            && self.weights.iter().all(|weight| weight.is_finite())
+    }
+}

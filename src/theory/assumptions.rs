@@ -1,0 +1,120 @@
+//! What many theorems assume alike, settled from the evidence.
+
+use super::{Assumption, Evidence, LossKind, SamplingKind};
+use std::collections::BTreeMap;
+
+impl Evidence {
+    /// |ψ|² ≤ b.
+    pub(super) fn features_bounded(&self) -> Assumption {
+        match self.feature_bound {
+            Some(b) => Assumption::checked(format!("|psi|^2 <= b = {b}, by construction")),
+            None => Assumption::violated("the features are bounded, which those of this kernel are not"),
+        }
+    }
+
+    /// E ψ(x)ᵀψ(x') = k(x, x').
+    pub(super) fn features_unbiased(&self) -> Assumption {
+        if self.unbiased {
+            Assumption::checked("the features are unbiased for the kernel, by construction")
+        } else {
+            Assumption::assumed("the features count as unbiased, which structured ones are only nearly")
+        }
+    }
+
+    /// Draws independent of each other and of the rows.
+    pub(super) fn draws_from_the_kernel(&self) -> Assumption {
+        match self.sampling {
+            SamplingKind::DataIndependent if self.draws_independent => {
+                Assumption::checked("the draws are independent of each other and of the rows, by construction")
+            }
+            SamplingKind::DataIndependent => {
+                Assumption::violated("the draws are independent of each other, which those of this sampling are not")
+            }
+            SamplingKind::LeverageWeighted | SamplingKind::ChosenByInputs | SamplingKind::ChosenByTargets => {
+                Assumption::violated("the draws are independent of the rows, which features chosen by the data are not")
+            }
+        }
+    }
+
+    /// Draws by leverage, independent of each other.
+    pub(super) fn draws_by_leverage(&self) -> Assumption {
+        if self.sampling == SamplingKind::LeverageWeighted {
+            Assumption::assumed("the features count as drawn by their true leverage, which the pool's only estimates")
+        } else {
+            Assumption::violated("the features are drawn by their leverage and reweighted, which these are not")
+        }
+    }
+
+    /// The model is kernel ridge regression.
+    pub(super) fn is_ridge(&self) -> Assumption {
+        if self.loss == LossKind::Squared {
+            Assumption::checked("the model minimises the squared error")
+        } else {
+            Assumption::violated(format!("the model minimises the squared error, not the {} loss", self.loss.name()))
+        }
+    }
+
+    /// What can be said of the rows and of how kernel and λ were chosen.
+    pub(super) fn rows_and_choices(&self) -> Vec<Assumption> {
+        let rows = Assumption::assumed("the rows, and the new inputs, are independent draws from one distribution");
+        [rows].into_iter().chain(self.choices()).collect()
+    }
+
+    /// What a theorem about the rows as they are has to ask: that they count the same, and that
+    /// nothing was chosen by looking at the features it speaks of.
+    pub(super) fn choices(&self) -> Vec<Assumption> {
+        let mut assumptions = Vec::new();
+        if self.rows_weighted {
+            assumptions.push(Assumption::violated("all rows count the same, which sample weights undo"));
+        }
+        assumptions.push(if self.kernel_fixed_in_advance {
+            Assumption::checked("the kernel and lambda were fixed before the rows were seen")
+        } else {
+            Assumption::assumed(
+                "the kernel and lambda count as fixed, although scaling, bandwidth or lambda came from the training rows",
+            )
+        });
+        assumptions
+    }
+
+    /// The numbers that go into every theorem.
+    pub(super) fn inputs(&self, failure_probability: f64) -> BTreeMap<&'static str, f64> {
+        let mut inputs = BTreeMap::from([
+            ("s", self.feature_count as f64),
+            ("draws", self.draw_count as f64),
+            ("n", self.sample_count as f64),
+            ("lambda", self.ridge),
+            ("delta", failure_probability),
+        ]);
+        inputs.extend(self.feature_bound.map(|b| ("b", b)));
+        inputs.extend(self.target_mean_square.map(|square| ("mean_square_target", square)));
+        inputs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AssumptionState;
+    use super::super::evidence::tests::ridge_fit;
+    use super::*;
+
+    #[test]
+    fn features_chosen_by_the_data_are_no_independent_draws() {
+        let plain = ridge_fit();
+        assert_eq!(plain.draws_from_the_kernel().state, AssumptionState::Checked);
+        assert_eq!(plain.draws_by_leverage().state, AssumptionState::Violated);
+        for sampling in [SamplingKind::LeverageWeighted, SamplingKind::ChosenByInputs, SamplingKind::ChosenByTargets] {
+            let chosen = Evidence { sampling, ..ridge_fit() };
+            assert_eq!(chosen.draws_from_the_kernel().state, AssumptionState::Violated);
+        }
+        let weighted = Evidence { sampling: SamplingKind::LeverageWeighted, ..ridge_fit() };
+        assert_eq!(weighted.draws_by_leverage().state, AssumptionState::Assumed);
+    }
+
+    #[test]
+    fn a_classifier_is_no_ridge_regression() {
+        let classifier = Evidence { loss: LossKind::Hinge, ..ridge_fit() };
+        assert!(classifier.is_ridge().text.contains("hinge"));
+        assert_eq!(classifier.is_ridge().state, AssumptionState::Violated);
+    }
+}

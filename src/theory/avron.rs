@@ -1,0 +1,175 @@
+//! H. Avron, M. Kapralov, C. Musco, C. Musco, A. Velingker, A. Zandieh, *Random Fourier features for
+//! kernel ridge regression: approximation bounds and statistical guarantees*, ICML 2017.
+//!
+//! **Statement.** K̃ + nλI is within a factor 1 ± Δ of K + nλI with probability 1 − ρ, once there are
+//! (8/3)Δ⁻²·n_λκ²·log(16s_λ/ρ) draws from the kernel (Theorem 7) or (8/3)Δ⁻²·s_λ·log(16s_λ/ρ) draws by
+//! leverage (Lemma 6). Then the risk of ridge regression grows by little (Lemma 2).
+//!
+//! **Assumptions.** Δ ≤ ½; ‖K‖₂ ≥ nλ.
+//!
+//! **Notation.** The paper's λ is ours times n, so its n_λ = n/λ is our 1/λ; its κ² is our b, its ρ our
+//! δ. s counts independent draws.
+//!
+//! **Departures.** The paper has κ = 1. Inside the logarithm s_λ ≤ min(n, b/λ) serves where s_λ was
+//! not measured.
+
+use super::guarantee::{Finding, Source};
+use super::words::{Wording, percent, rounded_up};
+use super::{Assumption, Evidence, Form, Guarantee};
+
+const THEOREM7: Source = Source {
+    id: "avron.theorem7",
+    paper: "Avron et al. 2017, Theorem 7",
+    bounds: "Delta with (1-Delta)(K+n lambda I) <= K_s+n lambda I <= (1+Delta)(K+n lambda I)",
+    form: Form::Bound,
+};
+const LEMMA6: Source =
+    Source { id: "avron.lemma6", paper: "Avron et al. 2017, Lemma 6, for draws by leverage", ..THEOREM7 };
+
+/// The largest Δ the theorems speak of.
+pub const LARGEST_DELTA: f64 = 0.5;
+
+/// The sum of leverages that bounds a sampling: b/λ from the kernel, s_λ by leverage.
+/// Δ = √((8/3)·sum·log(16s_λ/ρ)/m). [A, Thm 7 and Lemma 6]
+pub fn delta_for_draws(leverage_sum: f64, dimension: f64, draw_count: usize, failure_probability: f64) -> f64 {
+    (draws_for_delta(leverage_sum, dimension, 1.0, failure_probability) / draw_count as f64).sqrt()
+}
+
+/// Draws for a wanted Δ, before rounding up: (8/3)Δ⁻²·sum·log(16s_λ/ρ). [A, Thm 7 and Lemma 6]
+pub fn draws_for_delta(leverage_sum: f64, dimension: f64, delta: f64, failure_probability: f64) -> f64 {
+    let log = (16.0 * dimension).ln() - failure_probability.ln();
+    8.0 / 3.0 * leverage_sum * log / (delta * delta)
+}
+
+/// `avron.theorem7`: draws from the kernel.
+pub fn theorem7(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(b) = evidence.feature_bound else {
+        return THEOREM7.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+    };
+    let sum = b / evidence.ridge;
+    spectral(THEOREM7, evidence, failure_probability, sum, b, evidence.draws_from_the_kernel())
+}
+
+/// `avron.lemma6`: draws by leverage.
+pub fn lemma6(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(b) = evidence.feature_bound else {
+        return LEMMA6.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+    };
+    let Some((dimension, _)) = evidence.effective_dimension() else {
+        return LEMMA6.unavailable(
+            "the effective dimension is known, which it is not",
+            "A certify job would make it available.",
+        );
+    };
+    spectral(LEMMA6, evidence, failure_probability, dimension, b, evidence.draws_by_leverage())
+}
+
+/// The Δ that the theorem of this model's sampling proves, where it is small enough to mean something.
+pub(super) fn proved_delta(evidence: &Evidence, failure_probability: f64) -> Option<f64> {
+    let proved = [theorem7(evidence, failure_probability), lemma6(evidence, failure_probability)]
+        .into_iter()
+        .filter(|guarantee| guarantee.status != super::Status::NotApplicable)
+        .filter_map(|guarantee| guarantee.value);
+    proved.reduce(f64::min)
+}
+
+/// ‖K‖₂ ≥ nλ.
+fn top_eigenvalue(evidence: &Evidence) -> Assumption {
+    let text = "the largest eigenvalue of K/n is at least lambda";
+    match evidence.kernel.as_ref().and_then(|kernel| kernel.largest) {
+        Some(largest) => Assumption::at_least(text, largest, evidence.ridge),
+        None => Assumption::assumed(text),
+    }
+}
+
+fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, draws: Assumption) -> Guarantee {
+    let largest = (evidence.sample_count as f64).min(b / evidence.ridge);
+    let measured = evidence.effective_dimension();
+    let dimension = measured.map_or(largest, |(dimension, _)| dimension.min(largest));
+    let delta = delta_for_draws(sum, dimension, evidence.draw_count, rho);
+    let needed = evidence.columns_of(draws_for_delta(sum, dimension, LARGEST_DELTA, rho));
+    let mut inputs = evidence.inputs(rho);
+    inputs.extend([("effective_dimension", dimension), ("features_for_delta_half", needed)]);
+    let mut assumptions = vec![
+        Assumption::at_least(
+            "Delta <= 1/2, for which there are enough features",
+            evidence.feature_count as f64,
+            needed,
+        ),
+        top_eigenvalue(evidence),
+        evidence.features_bounded(),
+        evidence.features_unbiased(),
+        draws,
+    ];
+    let mut estimated = Vec::new();
+    if measured.is_some_and(|(_, exact)| !exact) {
+        assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
+        estimated.push("effective_dimension");
+    }
+    assumptions.extend(evidence.choices());
+    source.guarantee(Finding {
+        value: Some(delta),
+        informative: true,
+        failure_probability: Some(rho),
+        assumptions,
+        inputs,
+        estimated,
+        wording: Wording {
+            claim: format!(
+                "with probability {} over the features, the regularised kernel matrix of this model is within a factor \
+                 1 ± {} of the exact one",
+                percent(rho),
+                rounded_up(delta)
+            ),
+            remedy: format!("It asks for {needed} features at this lambda; a larger lambda asks for fewer."),
+            ..Wording::default()
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::tests::ridge_fit;
+    use super::*;
+    use crate::theory::{Estimate, KernelEvidence, Status};
+
+    fn known(features: usize) -> Evidence {
+        let dimension = Estimate { value: 4.0, standard_error: 0.0 };
+        let kernel = Some(KernelEvidence { dimension, largest: Some(0.8), spectral_delta: None });
+        Evidence { kernel, feature_count: features, draw_count: features, kernel_fixed_in_advance: true, ..ridge_fit() }
+    }
+
+    /// sum = 3, s_λ = 1, ρ = 16/e: 8 draws for Δ = 1, 32 for ½.
+    #[test]
+    fn values_by_hand() {
+        let rho = 16.0 / std::f64::consts::E;
+        assert!((draws_for_delta(3.0, 1.0, 0.5, rho) - 32.0).abs() < 1e-12);
+        assert!((delta_for_draws(3.0, 1.0, 32, rho) - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn features_and_delta_are_inverse() {
+        let draws = draws_for_delta(20.0, 7.0, 0.3, 0.05);
+        assert!((delta_for_draws(20.0, 7.0, draws.ceil() as usize, 0.05) - 0.3).abs() < 1e-3);
+        assert!(draws_for_delta(20.0, 7.0, 0.3, 0.01) > draws);
+    }
+
+    #[test]
+    fn few_features_are_told_how_many_and_enough_of_them_hold() {
+        let few = theorem7(&known(20), 0.05);
+        assert_eq!(few.status, Status::NotApplicable);
+        assert!(few.statement.contains("features at this lambda"));
+        let enough = theorem7(&known(2_000), 0.05);
+        assert_eq!(enough.status, Status::Holds);
+        assert!(enough.value.unwrap() <= 0.5);
+        assert_eq!(lemma6(&known(2_000), 0.05).status, Status::NotApplicable); // not drawn by leverage
+        assert_eq!(proved_delta(&known(2_000), 0.05), enough.value);
+        assert_eq!(proved_delta(&known(20), 0.05), None);
+    }
+
+    #[test]
+    fn a_ridge_above_the_spectrum_is_a_violation() {
+        let evidence = Evidence { ridge: 0.9, ..known(2_000) };
+        assert_eq!(theorem7(&evidence, 0.05).status, Status::NotApplicable);
+    }
+}

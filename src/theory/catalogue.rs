@@ -1,0 +1,111 @@
+//! All guarantees, in a fixed order.
+
+use super::{
+    Evidence, Guarantee, avron, certificate, conformal, fresh_features, jackknife, li, relative, risk_inflation,
+    rudi_rosasco, shahrampour_kolouri, wang,
+};
+
+/// The ids of all guarantees, in the order in which they are given.
+pub const IDS: [&str; 23] = [
+    "wang.theorem1",
+    "wang.theorem1_sharp",
+    "wang.remark1",
+    "wang.eq31",
+    "wang.theorem2",
+    "wang.lemma3",
+    "bochner.theorem1_relative",
+    "rudi_rosasco.theorem1",
+    "rudi_rosasco.theorem2",
+    "rudi_rosasco.theorem3",
+    "li.theorem1",
+    "li.corollary1",
+    "li.corollary2",
+    "li.theorem2",
+    "shahrampour_kolouri.theorem1",
+    "avron.theorem7",
+    "avron.lemma6",
+    "avron.lemma2",
+    "bochner.certificate_mean",
+    "bochner.certificate_tolerance",
+    "bochner.jackknife",
+    "bochner.fresh_features",
+    "conformal",
+];
+
+/// Every guarantee for a model. Those that do not speak of it, or whose inputs were not measured, are there
+/// too and say what would change that.
+pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarantee> {
+    let delta = failure_probability;
+    vec![
+        wang::theorem1(evidence, delta),
+        wang::theorem1_sharp(evidence, delta),
+        wang::remark1(evidence, delta),
+        wang::eq31(evidence),
+        wang::theorem2(evidence),
+        wang::lemma3(evidence, delta),
+        relative::theorem1_relative(evidence, delta),
+        rudi_rosasco::theorem1(evidence, delta),
+        rudi_rosasco::theorem2(evidence, delta),
+        rudi_rosasco::theorem3(evidence, delta),
+        li::theorem1(evidence, delta),
+        li::corollary1(evidence, delta),
+        li::corollary2(evidence, delta),
+        li::theorem2(evidence),
+        shahrampour_kolouri::theorem1(evidence, delta),
+        avron::theorem7(evidence, delta),
+        avron::lemma6(evidence, delta),
+        risk_inflation::lemma2(evidence, delta),
+        certificate::certificate_mean(evidence, delta),
+        certificate::certificate_tolerance(evidence, delta),
+        jackknife::jackknife(evidence),
+        fresh_features::fresh_features(evidence),
+        conformal::conformal(evidence, delta),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::tests::ridge_fit;
+    use super::super::{Form, LossKind, Status};
+    use super::*;
+
+    #[test]
+    fn every_id_is_there_once_and_in_order() {
+        let found: Vec<&str> = guarantees(&ridge_fit(), 0.05).iter().map(|guarantee| guarantee.id).collect();
+        assert_eq!(found, IDS);
+    }
+
+    #[test]
+    fn what_was_not_measured_says_what_to_ask_for() {
+        for guarantee in guarantees(&ridge_fit(), 0.05) {
+            assert!(!guarantee.assumptions.is_empty(), "{}", guarantee.id);
+            assert!(guarantee.statement.ends_with('.'), "{}: {}", guarantee.id, guarantee.statement);
+            assert_eq!(
+                guarantee.statement.starts_with("Not a guarantee"),
+                guarantee.status == Status::NotApplicable,
+                "{}: {}",
+                guarantee.id,
+                guarantee.statement
+            );
+        }
+    }
+
+    #[test]
+    fn no_bound_on_ridge_regression_speaks_of_a_classifier() {
+        let classifier = Evidence { loss: LossKind::SquaredHinge, target_mean_square: None, ..ridge_fit() };
+        let applicable: Vec<&str> = guarantees(&classifier, 0.05)
+            .into_iter()
+            .filter(|guarantee| guarantee.status != Status::NotApplicable)
+            .map(|guarantee| guarantee.id)
+            .collect();
+        assert_eq!(applicable, ["wang.lemma3"]); // on the features alone
+    }
+
+    #[test]
+    fn only_bounds_and_requirements_claim_a_probability() {
+        for guarantee in guarantees(&ridge_fit(), 0.05) {
+            let proved = matches!(guarantee.form, Form::Bound | Form::Requirement);
+            assert!(proved || guarantee.probability.is_none(), "{}", guarantee.id);
+        }
+    }
+}

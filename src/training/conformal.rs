@@ -1,0 +1,70 @@
+//! Scores of rows that took no part in the fit: what intervals and label sets rest on.
+
+use super::passes::Run;
+use super::spec::LambdaRule;
+use super::stage::TrainError;
+use super::{Learner, TrainSpec};
+use crate::dataset::Part;
+use crate::model::{FittedModel, Head, Predictor};
+
+/// Scores kept at most: a part of exchangeable rows is as good.
+const KEPT_SCORES: usize = 10_000;
+
+/// Notes the scores: |y − f| of numbers (of several targets the largest, each in units of its own training
+/// error), 1 − p of the true label.
+pub(super) fn score(
+    run: &Run,
+    predictor: Predictor,
+    spec: &TrainSpec,
+    learner: Learner,
+) -> Result<Predictor, TrainError> {
+    let Some(part) = untouched_part(run, predictor.model(), spec, learner) else { return Ok(predictor) };
+    let model = predictor.model();
+    let scales = scales(model);
+    let scores = run.evaluate(&predictor, part, Vec::new(), |scores, block, predictions| {
+        for (targets, values) in block.targets().rows().into_iter().zip(predictions.rows()) {
+            match &model.head {
+                Head::Numbers { .. } => {
+                    let errors = targets.iter().zip(values).zip(&scales).map(|((y, f), scale)| (y - f).abs() / scale);
+                    scores.push(errors.fold(0.0, f64::max));
+                }
+                Head::Labels(labels) => {
+                    let probabilities = labels.probabilities(&values.to_vec());
+                    scores.extend(probabilities.map(|probabilities| 1.0 - probabilities[targets[0] as usize]));
+                }
+            }
+        }
+    })?;
+    let mut model = predictor.into_model();
+    if let Some(evidence) = model.evidence.as_mut().filter(|_| !scores.is_empty()) {
+        let step = scores.len().div_ceil(KEPT_SCORES);
+        let mut kept: Vec<f64> = scores.into_iter().step_by(step).collect();
+        kept.sort_by(f64::total_cmp);
+        evidence.calibration_scores = Some(kept);
+        model.interval_scales = scales;
+    }
+    Ok(Predictor::new(model))
+}
+
+/// Calibration rows, unless probabilities were fitted on them; else validation rows, unless λ was chosen on
+/// them. Weighted rows stand for others, so no part of them is exchangeable with what comes.
+fn untouched_part(run: &Run, model: &FittedModel, spec: &TrainSpec, learner: Learner) -> Option<Part> {
+    let of_labels = model.head.labels().is_some();
+    let free = |part: Part| match part {
+        Part::Calibration => !of_labels || learner.gives_log_odds(),
+        _ => !of_labels || learner.loss().is_none() || spec.lambda != LambdaRule::Search,
+    };
+    if spec.sample_weight.is_some() {
+        return None;
+    }
+    [Part::Calibration, Part::Validation].into_iter().find(|&part| free(part) && run.rows.count(part) > 0)
+}
+
+fn scales(model: &FittedModel) -> Vec<f64> {
+    let targets = model.report.numbers().map_or(&[][..], |errors| &errors.targets);
+    match targets {
+        [] => Vec::new(),
+        [_] => vec![1.0],
+        several => several.iter().map(|target| target.training_mse.sqrt().max(f64::MIN_POSITIVE)).collect(),
+    }
+}

@@ -1,0 +1,199 @@
+//! The other theorems against the golden guarantees, and every statement for every case.
+
+use crate::evidence::{exact_of, for_each_case, kernel_of, ridge_fit, wang_case};
+use crate::golden::{assert_close, load, number, vector};
+use bochner::theory::conformal::{conformal_quantile, conformal_rank};
+use bochner::theory::li::r_star;
+use bochner::theory::risk_inflation::lemma2;
+use bochner::theory::shahrampour_kolouri::{enough_draws, enough_rows, selection_term};
+use bochner::theory::{Evidence, LossKind, SamplingKind, Status, avron, guarantees, li};
+use serde_json::Value;
+
+fn relative(found: f64, expected: &Value, what: &str) {
+    assert_close(found / number(expected), 1.0, 1e-8, what);
+}
+
+fn count(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+/// b and columns per draw of a map.
+fn map_numbers(map: &Value) -> (f64, usize) {
+    match map.as_str().unwrap() {
+        "phase" => (2.0, 1),
+        "pair" => (1.0, 2),
+        "sign" => (1.0, 1),
+        other => panic!("{other}"),
+    }
+}
+
+fn case_evidence(file: &Value, case: &Value, map: &Value, feature_count: usize) -> Evidence {
+    let (b, columns) = map_numbers(map);
+    let counts = (feature_count, feature_count / columns);
+    let fit = ridge_fit(count(&file["n"]), counts, b, number(&case["lam"]), number(&file["y2_mean"]));
+    Evidence { exact: Some(exact_of(case)), kernel: Some(kernel_of(case, None)), ..fit }
+}
+
+#[test]
+fn avron_delta_for_s_and_s_for_delta() {
+    let mut valid = 0;
+    for_each_case(|file, _, case| {
+        let rho = number(&case["avron"]["rho"]);
+        for golden in case["avron"]["for_s"].as_array().unwrap() {
+            let plain = case_evidence(file, case, &golden["map"], count(&golden["s"]));
+            let weighted = Evidence { sampling: SamplingKind::LeverageWeighted, ..plain.clone() };
+            let (theorem, lemma) = (avron::theorem7(&plain, rho), avron::lemma6(&weighted, rho));
+            relative(theorem.value.unwrap(), &golden["delta_plain"], "delta_plain");
+            relative(lemma.value.unwrap(), &golden["delta_leverage"], "delta_leverage");
+            for (found, key) in [(theorem, "valid_plain"), (lemma, "valid_leverage")] {
+                let met = golden[key].as_bool().unwrap() && case["avron"]["condition_top_eigenvalue"] == true;
+                assert_eq!(found.status != Status::NotApplicable, met, "{key}: {}", found.statement);
+                valid += usize::from(met);
+            }
+        }
+        for golden in case["avron"]["for_delta"].as_array().unwrap() {
+            let (b, columns) = map_numbers(&golden["map"]);
+            let dimension = number(&case["s_lambda"]);
+            let sums = [("plain", b / number(&case["lam"])), ("leverage", dimension)];
+            for (sampling, sum) in sums {
+                let draws = avron::draws_for_delta(sum, dimension, number(&golden["Delta"]), rho);
+                relative(draws, &golden[format!("draws_{sampling}_real")], sampling);
+                assert_eq!(draws.ceil() as usize * columns, count(&golden[format!("columns_{sampling}")]));
+            }
+        }
+    });
+    assert!(valid > 20, "{valid}");
+}
+
+#[test]
+fn avron_lemma_2_with_the_exact_fit_plugged_in() {
+    let mut seen = 0;
+    for_each_case(|file, _, case| {
+        let golden = &case["avron_lemma2"];
+        if golden.is_null() {
+            return;
+        }
+        let fit = case_evidence(file, case, &"phase".into(), count(&golden["rank"]));
+        let evidence = Evidence { kernel: Some(kernel_of(case, golden["Delta"].as_f64())), ..fit };
+        let found = lemma2(&evidence, 0.05);
+        // The noise comes from a difference of squares, which costs digits.
+        assert_close(found.inputs["noise_variance"] / number(&golden["sigma2_estimate"]), 1.0, 1e-6, "noise");
+        assert_close(found.inputs["exact_risk"] / number(&golden["R_K"]), 1.0, 1e-6, "R_K");
+        assert_close(found.value.unwrap() / number(&golden["bound"]), 1.0, 1e-6, "bound");
+        seen += 1;
+    });
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn li_counts_printed_and_repaired() {
+    let cases = for_each_case(|file, _, case| {
+        for golden in case["li"].as_array().unwrap() {
+            let (b, delta) = (number(&golden["kappa2"]), number(&golden["delta"]));
+            let fit = ridge_fit(count(&file["n"]), (100, 100), b, number(&case["lam"]), 1.0);
+            let plain = Evidence { loss: LossKind::Hinge, kernel: Some(kernel_of(case, None)), ..fit };
+            let weighted = Evidence { sampling: SamplingKind::LeverageWeighted, ..plain.clone() };
+            for (found, key) in [
+                (li::corollary1(&plain, delta), "plain"),
+                (li::theorem1(&plain, delta), "plain"),
+                (li::corollary2(&weighted, delta), "leverage"),
+                (li::theorem1(&weighted, delta), "leverage"),
+            ] {
+                let golden = &golden[key];
+                relative(found.inputs["printed_by_the_corollary"], &golden["corollary"], key);
+                relative(found.inputs["printed_by_the_theorem"], &golden["theorem1"], key);
+                relative(found.inputs["draws_needed"], &golden["repaired"], key);
+                assert_eq!(found.value.unwrap(), number(&golden["repaired_ceil"]));
+                assert_eq!(found.status == Status::NotApplicable, number(&golden["repaired_ceil"]) > 100.0);
+            }
+        }
+    });
+    assert!(cases > 20, "{cases}");
+}
+
+#[test]
+fn li_r_star_of_features_and_of_small_kernels() {
+    let mut seen = 0;
+    for set in ["diabetes", "syn1d", "syn3d"] {
+        let rows = load(&format!("data_{set}.json"))["y"].as_array().unwrap().len();
+        for case in load(&format!("features_{set}.json"))["cases"].as_array().unwrap() {
+            let eigenvalues = vector(&case["gram_eigenvalues"]).to_vec();
+            let found = r_star(&eigenvalues, rows);
+            relative(found.value, &case["li_theorem2"]["rstar"], "rstar");
+            assert_eq!(found.h, count(&case["li_theorem2"]["h"]));
+            seen += 1;
+        }
+    }
+    // Of a kernel matrix the first 30 eigenvalues are there and their sum, 1: enough where r̂* needs no more.
+    let file = load("guarantees_syn1d.json");
+    for (kernel, golden) in file["kernels"].as_array().unwrap().iter().zip(file["li_rstar_kernel"].as_array().unwrap())
+    {
+        let mut eigenvalues = vector(&kernel["eigenvalues_first30"]).to_vec();
+        let rest = number(&kernel["trace_check"]) - eigenvalues.iter().sum::<f64>();
+        eigenvalues.push(rest.max(0.0));
+        let found = r_star(&eigenvalues, 120);
+        assert_close(found.value / number(&golden["rstar"]), 1.0, 1e-6, "rstar of the kernel");
+        assert_eq!(found.h, count(&golden["h"]));
+        seen += 1;
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn shahrampour_kolouri_counts_and_terms() {
+    let mut without_selection_term = 0;
+    for set in ["syn3d", "diabetes", "breast_cancer"] {
+        let file = load(&format!("sampling_{set}.json"));
+        for golden in file["sk_theorem1"].as_array().unwrap() {
+            let n = (1.0 / number(&golden["Er_N"]).powi(2)).round() as usize;
+            let draws = enough_draws(number(&golden["deg"]), n);
+            relative(draws, &golden["count_real"], "count");
+            assert_eq!(draws.ceil() as usize, count(&golden["count"]));
+            let (accuracy, delta) = (number(&golden["Delta"]), number(&golden["delta"]));
+            relative(enough_rows(count(&file["M0"]), accuracy, delta), &golden["rows_real"], "rows");
+            let term = selection_term(accuracy, n, number(&golden["sigma_min"]), number(&golden["sigma_max"]));
+            match golden["Er_g"].as_f64() {
+                Some(expected) => assert_close(term.unwrap() / expected, 1.0, 1e-8, "Er_g"),
+                None => assert_eq!(term, None),
+            }
+            without_selection_term += usize::from(term.is_none());
+        }
+    }
+    assert_eq!(without_selection_term, 2);
+}
+
+#[test]
+fn conformal_ranks_and_quantiles_are_exact() {
+    let mut corrected = 0;
+    for case in load("conformal.json")["cases"].as_array().unwrap() {
+        let mut scores = vector(&case["scores"]).to_vec();
+        scores.sort_by(f64::total_cmp);
+        let delta = number(&case["delta"]);
+        let rank = conformal_rank(scores.len(), delta);
+        assert_eq!(rank, count(&case["rank"]), "m = {}, delta = {delta}", scores.len());
+        assert_eq!(conformal_quantile(&scores, delta), case["quantile"].as_f64().unwrap_or(f64::INFINITY));
+        corrected += usize::from(rank != count(&case["naive_float_rank"]));
+    }
+    assert!(corrected > 0);
+}
+
+/// Whatever the case, a guarantee that is claimed has a finite value and meets its own inequalities.
+#[test]
+fn every_guarantee_of_every_case_is_consistent() {
+    let mut claimed = 0;
+    for_each_case(|file, kernel, case| {
+        for bound in case["wang"].as_array().unwrap() {
+            let fit = wang_case(file, case, bound);
+            let evidence = Evidence { sign_features: kernel["kernel"] == "angular", ..fit };
+            for guarantee in guarantees(&evidence, number(&bound["delta"])) {
+                if matches!(guarantee.status, Status::Holds | Status::Conditional) {
+                    assert!(guarantee.value.is_some_and(f64::is_finite), "{}", guarantee.statement);
+                    claimed += 1;
+                }
+                assert!(!guarantee.statement.contains("inf"), "{}", guarantee.statement);
+                assert!(!guarantee.statement.contains("NaN"), "{}", guarantee.statement);
+            }
+        }
+    });
+    assert!(claimed > 1_000, "{claimed}");
+}
