@@ -49,7 +49,10 @@ mod tests {
     /// Every outcome of a few coins, counted.
     fn brute_force(trials: usize, k: usize, share: f64) -> f64 {
         let outcomes = 0..1_u32 << trials;
-        let probability = |ones: u32| share.powi(ones as i32) * (1.0 - share).powi(trials as i32 - ones as i32);
+        let probability = |ones: u32| {
+            let ones = f64::from(ones);
+            share.powf(ones) * (1.0 - share).powf(trials as f64 - ones)
+        };
         outcomes.map(u32::count_ones).filter(|ones| *ones as usize >= k).map(probability).sum()
     }
 

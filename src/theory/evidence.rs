@@ -214,14 +214,14 @@ pub(super) mod tests {
     }
 
     /// The exact solution of a ridge fit.
-    pub(crate) fn exact(quadratic_form: f64, fitted_square: f64) -> Option<ExactEvidence> {
-        Some(ExactEvidence {
+    pub(crate) fn exact(quadratic_form: f64, fitted_square: f64) -> ExactEvidence {
+        ExactEvidence {
             quadratic_form,
             fitted_square: Some(fitted_square),
             fitted_form: None,
             relative_residual: 1e-12,
             held_out_error: None,
-        })
+        }
     }
 
     #[test]

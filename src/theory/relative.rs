@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn it_reaches_where_theorem_1_does_not() {
-        let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: exact(0.1, 3.0), ..ridge_fit() };
+        let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: Some(exact(0.1, 3.0)), ..ridge_fit() };
         assert_eq!(wang::theorem1(&evidence, 0.05).status, Status::NotApplicable);
         let relative = theorem1_relative(&evidence, 0.05);
         assert_eq!(relative.status, Status::Conditional);

@@ -204,7 +204,7 @@ mod tests {
     use crate::theory::{LossKind, Status};
 
     fn evidence() -> Evidence {
-        Evidence { exact: exact(0.037, 0.5), ..ridge_fit() }
+        Evidence { exact: Some(exact(0.037, 0.5)), ..ridge_fit() }
     }
 
     /// 4·2/200·0.37, less 2·3/(300·200), and 2/(200·0.29)·0.31, worked out by hand.
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_bound_above_the_variance_is_vacuous() {
-        let evidence = Evidence { exact: exact(20.0, 1.0), ..evidence() };
+        let evidence = Evidence { exact: Some(exact(20.0, 1.0)), ..evidence() };
         assert_eq!(theorem1(&evidence, 0.05).status, Status::Vacuous);
     }
 
