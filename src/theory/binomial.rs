@@ -13,7 +13,7 @@ pub fn smallest_with_tail(trials: usize, share: f64, limit: f64) -> Option<usize
 /// (k, P(X ≥ k)) from k = trials down to 0. Small terms are summed first.
 struct Tail {
     trials: usize,
-    /// Of the next term, one above it; none when all were given.
+    /// The k of the next term; none when all were given.
     next: Option<usize>,
     /// log P(X = next).
     log_term: f64,

@@ -96,7 +96,8 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
         inputs: [("q", exact.quadratic_form), ("s", evidence.feature_count as f64)].into(),
         wording: Wording {
             claim: format!(
-                "the average squared difference between this model and the exact kernel method is about {} or less",
+                "the average squared difference between this model and the exact kernel method{} is about {} or less",
+                summed(evidence),
                 rounded_up(value)
             ),
             context: format!("; the target's variance is {}", rounded_up(variance)),
@@ -169,6 +170,14 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     }
 }
 
+/// What squares and errors of several targets are, in a sentence.
+pub(in crate::theory) fn summed(evidence: &Evidence) -> String {
+    match evidence.target_count {
+        1 => String::new(),
+        count => format!(", summed over the {count} targets,"),
+    }
+}
+
 /// How a bound on the distance to the exact method is said.
 pub(in crate::theory) fn distance_wording(
     evidence: &Evidence,
@@ -177,10 +186,7 @@ pub(in crate::theory) fn distance_wording(
     remedy: String,
 ) -> Wording {
     let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
-    let summed = match evidence.target_count {
-        1 => String::new(),
-        count => format!(", summed over the {count} targets,"),
-    };
+    let summed = summed(evidence);
     Wording {
         claim: format!(
             "with probability {} over the training rows and the features, the average squared difference between this \

@@ -74,7 +74,7 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
                  a training row is at least {}",
                 rounded_down(bound)
             ),
-            context: ": no random choice of features of this size does better".into(),
+            context: ", so that no better can be expected of this many sign features".into(),
             emptiness: "which says nothing".into(),
             ..Wording::default()
         },
