@@ -143,7 +143,7 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     if let Some(b) = evidence.feature_bound {
         let need = threshold(b, n, s, failure_probability);
         assumptions.push(Assumption::at_least(
-            "lambda >= min(b, b(l/3n + sqrt((l/3n)^2 + 2l/n))) with l = log(s/delta), which the proof needs",
+            "lambda is large enough, at least b(l/3n + sqrt((l/3n)^2 + 2l/n)) with l = log(s/delta), or b",
             evidence.ridge,
             need,
         ));
@@ -151,7 +151,8 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
         inputs.insert("threshold_proof", threshold_proof(b, n, s, failure_probability));
         inputs.insert("threshold_bernstein", threshold_bernstein(b, n, s, failure_probability));
         if evidence.ridge < need {
-            remedy = format!("It asks for lambda >= {}; the value is what the formula gives here.", rounded_up(need));
+            let need = rounded_up(need);
+            remedy = format!("A lambda of {need} would be; the value shown is what the formula gives here.");
         }
     }
     assumptions.push(evidence.features_bounded());
@@ -233,7 +234,7 @@ mod tests {
         let guarantee = theorem1(&Evidence { ridge: 0.29, ..evidence() }, 0.05);
         assert_eq!(guarantee.status, Status::NotApplicable);
         assert!(guarantee.statement.starts_with("Not a guarantee"));
-        assert!(guarantee.statement.contains("asks for lambda >= 0.4891"), "{}", guarantee.statement);
+        assert!(guarantee.statement.contains("A lambda of 0.4891 would be"), "{}", guarantee.statement);
     }
 
     #[test]
