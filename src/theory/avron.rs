@@ -91,11 +91,7 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
     let mut inputs = evidence.inputs(rho);
     inputs.extend([("effective_dimension", dimension), ("features_for_delta_half", needed)]);
     let mut assumptions = vec![
-        Assumption::at_least(
-            "Delta <= 1/2, for which there are enough features",
-            evidence.feature_count as f64,
-            needed,
-        ),
+        Assumption::at_least("the features are enough for Delta <= 1/2", evidence.feature_count as f64, needed),
         top_eigenvalue(evidence),
         evidence.features_bounded(),
         evidence.features_unbiased(),

@@ -13,7 +13,7 @@ pub fn smallest_with_tail(trials: usize, share: f64, limit: f64) -> Option<usize
 /// (k, P(X ≥ k)) from k = trials down to 0. Small terms are summed first.
 struct Tail {
     trials: usize,
-    /// Of the next term, one above it; none when all were given.
+    /// The k of the next term; none when all were given.
     next: Option<usize>,
     /// log P(X = next).
     log_term: f64,
@@ -49,7 +49,10 @@ mod tests {
     /// Every outcome of a few coins, counted.
     fn brute_force(trials: usize, k: usize, share: f64) -> f64 {
         let outcomes = 0..1_u32 << trials;
-        let probability = |ones: u32| share.powi(ones as i32) * (1.0 - share).powi(trials as i32 - ones as i32);
+        let probability = |ones: u32| {
+            let ones = f64::from(ones);
+            share.powf(ones) * (1.0 - share).powf(trials as f64 - ones)
+        };
         outcomes.map(u32::count_ones).filter(|ones| *ones as usize >= k).map(probability).sum()
     }
 

@@ -59,10 +59,7 @@ pub fn tolerance_rows(share: f64, failure_probability: f64) -> usize {
 
 /// `bochner.certificate_mean`.
 pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let certificate = match held_out(MEAN, evidence) {
-        Ok(certificate) => certificate,
-        Err(missing) => return missing,
-    };
+    let Some(certificate) = comparison(evidence) else { return missing(MEAN, evidence) };
     let (count, width) = (certificate.differences.len(), certificate.clip_width);
     let (mean, variance) = (certificate.clipped_mean_square, certificate.clipped_square_variance);
     let Some(square) = empirical_bernstein(count, mean, variance, width * width, failure_probability) else {
@@ -104,10 +101,7 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
 
 /// `bochner.certificate_tolerance`.
 pub fn certificate_tolerance(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let certificate = match held_out(TOLERANCE, evidence) {
-        Ok(certificate) => certificate,
-        Err(missing) => return missing,
-    };
+    let Some(certificate) = comparison(evidence) else { return missing(TOLERANCE, evidence) };
     let count = certificate.differences.len();
     let Some(rank) = tolerance_rank(count, COVERED_SHARE, failure_probability) else {
         let needed = tolerance_rows(COVERED_SHARE, failure_probability);
@@ -145,16 +139,19 @@ pub fn certificate_tolerance(evidence: &Evidence, failure_probability: f64) -> G
     })
 }
 
-fn held_out(source: Source, evidence: &Evidence) -> Result<&CertificateEvidence, Guarantee> {
+/// The comparison on held-out rows, of a ridge fit.
+fn comparison(evidence: &Evidence) -> Option<&CertificateEvidence> {
+    evidence.certificate.as_ref().filter(|_| evidence.target_mean_square.is_some())
+}
+
+fn missing(source: Source, evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
-        return Err(ridge_only(source, evidence));
+        return ridge_only(source, evidence);
     }
-    evidence.certificate.as_ref().ok_or_else(|| {
-        source.unavailable(
-            "the model was compared with the exact kernel method on held-out rows, which it was not",
-            "A certify job would make it available.",
-        )
-    })
+    source.unavailable(
+        "the model was compared with the exact kernel method on held-out rows, which it was not",
+        "A certify job would make it available.",
+    )
 }
 
 fn held_out_rows_independent() -> Assumption {

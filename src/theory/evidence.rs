@@ -149,7 +149,8 @@ pub struct ErrorEstimates {
     pub fresh_features: Option<f64>,
 }
 
-/// |f_s − f̂| on held-out rows, with f̂ the exact method up to the error of its solver.
+/// |f_s − f̂| on held-out rows, with f̂ the exact method up to the error of its solver; Euclidean norms over
+/// the targets where there are several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CertificateEvidence {
     /// |f_s − f̂|, ascending.
@@ -158,7 +159,7 @@ pub struct CertificateEvidence {
     pub clipped_mean_square: f64,
     /// Sample variance of the same squares, divisor one less than their count.
     pub clipped_square_variance: f64,
-    /// B, the width of that range.
+    /// B, the width of that range; for several targets the root of the sum of their squares.
     pub clip_width: f64,
     /// ε ≥ |f̂ − f| at every input.
     pub solver_slack: f64,
@@ -214,14 +215,14 @@ pub(super) mod tests {
     }
 
     /// The exact solution of a ridge fit.
-    pub(crate) fn exact(quadratic_form: f64, fitted_square: f64) -> Option<ExactEvidence> {
-        Some(ExactEvidence {
+    pub(crate) fn exact(quadratic_form: f64, fitted_square: f64) -> ExactEvidence {
+        ExactEvidence {
             quadratic_form,
             fitted_square: Some(fitted_square),
             fitted_form: None,
             relative_residual: 1e-12,
             held_out_error: None,
-        })
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! simulations 0.85–1.11 times E(f_s − f)² on average, one run ±0.2. An estimate: nothing proves it.
 
 use super::guarantee::{Finding, Source};
-use super::wang::theorem1::{ERROR, ridge_only};
+use super::wang::theorem1::{ERROR, ridge_only, summed};
 use super::words::{Wording, rounded_up};
 use super::{Assumption, Evidence, Form, Guarantee};
 
@@ -48,7 +48,8 @@ pub(super) fn measured_error(source: Source, evidence: &Evidence, error: Option<
         estimated: vec!["value"],
         wording: Wording {
             claim: format!(
-                "the average squared difference between this model and the exact kernel method is about {}, by {by}",
+                "the average squared difference between this model and the exact kernel method{} is about {}, by {by}",
+                summed(evidence),
                 rounded_up(error)
             ),
             context: format!("; the target's variance is {}", rounded_up(variance)),

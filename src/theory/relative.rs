@@ -104,7 +104,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         have: Some(evidence.ridge),
         need: Some(need),
         state: if t < 1.0 { AssumptionState::Checked } else { AssumptionState::Violated },
-        ..Assumption::checked("lambda > 2 b l / (n - 2l/3) with l = log(s/delta), where t < 1")
+        ..Assumption::checked("lambda is large enough, above 2bl/(n - 2l/3) with l = log(s/delta)")
     };
     let mut assumptions = vec![
         large_enough,
@@ -117,7 +117,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     let remedy = match bound {
         None => {
             let smallest = smallest_certified_ridge(b, n, s, failure_probability);
-            format!("Trained with lambda = {}, the smallest that any bound certifies, it would.", rounded_up(smallest))
+            format!("A lambda of {} would be, the smallest that any bound certifies.", rounded_up(smallest))
         }
         Some(_) => String::new(),
     };
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn it_reaches_where_theorem_1_does_not() {
-        let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: exact(0.1, 3.0), ..ridge_fit() };
+        let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: Some(exact(0.1, 3.0)), ..ridge_fit() };
         assert_eq!(wang::theorem1(&evidence, 0.05).status, Status::NotApplicable);
         let relative = theorem1_relative(&evidence, 0.05);
         assert_eq!(relative.status, Status::Conditional);

@@ -143,7 +143,7 @@ mod tests {
     fn it_is_an_estimate_and_needs_a_delta() {
         let dimension = Estimate { value: 4.0, standard_error: 0.0 };
         let kernel = |spectral_delta| Some(KernelEvidence { dimension, largest: Some(0.8), spectral_delta });
-        let evidence = |delta| Evidence { kernel: kernel(delta), exact: exact(0.037, 3.0), ..ridge_fit() };
+        let evidence = |delta| Evidence { kernel: kernel(delta), exact: Some(exact(0.037, 3.0)), ..ridge_fit() };
         assert_eq!(lemma2(&ridge_fit(), 0.05).value, None);
         assert_eq!(lemma2(&evidence(None), 0.05).value, None);
         let found = lemma2(&evidence(Some(0.2)), 0.05);

@@ -43,7 +43,7 @@ impl Wording {
 fn obstacles(assumptions: &[Assumption]) -> String {
     let violated = assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated);
     let said = violated.map(|assumption| match (assumption.have, assumption.need) {
-        (Some(have), Some(need)) => {
+        (Some(have), Some(need)) if need.is_finite() => {
             format!("{} (needs {}, has {})", assumption.text, rounded_up(need), rounded_down(have))
         }
         _ => assumption.text.clone(),
@@ -116,12 +116,13 @@ mod tests {
             Assumption::at_least("lambda is large enough", 0.1, 0.5),
             Assumption::checked("the features are bounded"),
             Assumption::violated("all rows count the same"),
+            Assumption::at_least("there are rows enough", 3.0, f64::INFINITY),
         ];
         let wording = Wording { remedy: "Train again.".into(), ..Wording::default() };
         assert_eq!(
             wording.sentence(Form::Bound, Status::NotApplicable, &assumptions),
             "Not a guarantee for this model: it needs that lambda is large enough (needs 0.5000, has 0.1000); and that \
-             all rows count the same. Train again."
+             all rows count the same; and that there are rows enough. Train again."
         );
     }
 }

@@ -143,10 +143,15 @@ async fn versions_count_on_and_can_be_deleted() {
         .refused(404, "model_not_found");
 }
 
+fn guarantee<'a>(answer: &'a Value, id: &str) -> &'a Value {
+    answer["guarantees"].as_array().unwrap().iter().find(|guarantee| guarantee["id"] == id).unwrap()
+}
+
 #[tokio::test]
 async fn guarantees_follow_delta_and_the_ridge() {
     let service = Service::with_model().await;
     let small = service.get("/api/v1/models/waves/guarantees").await.ok(200);
+    assert_eq!(small["guarantees"].as_array().unwrap().len(), 23);
     assert_eq!(small["guarantees"][0]["id"], "wang.theorem1");
     assert_eq!(small["guarantees"][0]["status"], "not_applicable");
     assert!(small["measured"]["exact_krr_error"].as_f64().unwrap() > 0.0);
@@ -154,21 +159,24 @@ async fn guarantees_follow_delta_and_the_ridge() {
     let job = service.train("safe", "waves", &json!({"features": {"count": 400}, "lambda": "certified"})).await;
     assert_eq!(job["status"], "succeeded");
     let safe = service.get("/api/v1/models/safe/guarantees?delta=0.05").await.ok(200);
-    for guarantee in safe["guarantees"].as_array().unwrap() {
-        assert_eq!(guarantee["status"], "conditional", "{guarantee}");
-        assert!(guarantee["statement"].as_str().unwrap().contains("95 %"), "{guarantee}");
-    }
-    let bound = safe["guarantees"][0]["value"].as_f64().unwrap();
-    assert!(safe["measured"]["exact_krr_error"].as_f64().unwrap() < bound);
-    assert!(bound <= safe["guarantees"][1]["value"].as_f64().unwrap());
+    let certified = guarantee(&safe, "bochner.theorem1_relative");
+    assert_eq!(certified["status"], "conditional", "{certified}");
+    assert!(certified["statement"].as_str().unwrap().contains("95 %"), "{certified}");
+    assert!(safe["measured"]["exact_krr_error"].as_f64() < certified["value"].as_f64());
+    assert!(certified["inputs"]["sharper_bound"].as_f64() < certified["value"].as_f64());
+    // Estimates and rates claim no probability, and what was not measured has no value.
+    assert_eq!(guarantee(&safe, "wang.eq31")["form"], "estimate");
+    assert_eq!(guarantee(&safe, "rudi_rosasco.theorem1")["probability"], Value::Null);
+    assert_eq!(guarantee(&safe, "bochner.certificate_mean")["value"], Value::Null);
     // Without a delta, the one the model was trained for counts.
     let spec = json!({"features": {"count": 400}, "lambda": "certified", "guarantees": {"delta": 0.3}});
     service.train("bold", "waves", &spec).await;
     let bold = service.get("/api/v1/models/bold/guarantees").await.ok(200);
-    assert_eq!((&bold["delta"], &bold["guarantees"][0]["status"]), (&json!(0.3), &json!("conditional")));
+    let status = &guarantee(&bold, "bochner.theorem1_relative")["status"];
+    assert_eq!((&bold["delta"], status), (&json!(0.3), &json!("conditional")));
     // A smaller δ needs a larger λ.
     let stricter = service.get("/api/v1/models/safe/versions/1/guarantees?delta=0.001").await.ok(200);
-    assert_eq!(stricter["guarantees"][0]["status"], "not_applicable");
+    assert_eq!(guarantee(&stricter, "bochner.theorem1_relative")["status"], "not_applicable");
     for wrong in ["0", "1", "-1", "x", "NaN"] {
         let answer = service.get(&format!("/api/v1/models/safe/guarantees?delta={wrong}")).await;
         answer.refused(422, "invalid_parameter");

@@ -96,7 +96,8 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
         inputs: [("q", exact.quadratic_form), ("s", evidence.feature_count as f64)].into(),
         wording: Wording {
             claim: format!(
-                "the average squared difference between this model and the exact kernel method is about {} or less",
+                "the average squared difference between this model and the exact kernel method{} is about {} or less",
+                summed(evidence),
                 rounded_up(value)
             ),
             context: format!("; the target's variance is {}", rounded_up(variance)),
@@ -142,7 +143,7 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     if let Some(b) = evidence.feature_bound {
         let need = threshold(b, n, s, failure_probability);
         assumptions.push(Assumption::at_least(
-            "lambda >= min(b, b(l/3n + sqrt((l/3n)^2 + 2l/n))) with l = log(s/delta), which the proof needs",
+            "lambda is large enough, at least b(l/3n + sqrt((l/3n)^2 + 2l/n)) with l = log(s/delta), or b",
             evidence.ridge,
             need,
         ));
@@ -150,7 +151,8 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
         inputs.insert("threshold_proof", threshold_proof(b, n, s, failure_probability));
         inputs.insert("threshold_bernstein", threshold_bernstein(b, n, s, failure_probability));
         if evidence.ridge < need {
-            remedy = format!("It asks for lambda >= {}; the value is what the formula gives here.", rounded_up(need));
+            let need = rounded_up(need);
+            remedy = format!("A lambda of {need} would be; the value shown is what the formula gives here.");
         }
     }
     assumptions.push(evidence.features_bounded());
@@ -169,6 +171,14 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     }
 }
 
+/// What squares and errors of several targets are, in a sentence.
+pub(in crate::theory) fn summed(evidence: &Evidence) -> String {
+    match evidence.target_count {
+        1 => String::new(),
+        count => format!(", summed over the {count} targets,"),
+    }
+}
+
 /// How a bound on the distance to the exact method is said.
 pub(in crate::theory) fn distance_wording(
     evidence: &Evidence,
@@ -177,10 +187,7 @@ pub(in crate::theory) fn distance_wording(
     remedy: String,
 ) -> Wording {
     let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
-    let summed = match evidence.target_count {
-        1 => String::new(),
-        count => format!(", summed over the {count} targets,"),
-    };
+    let summed = summed(evidence);
     Wording {
         claim: format!(
             "with probability {} over the training rows and the features, the average squared difference between this \
@@ -204,7 +211,7 @@ mod tests {
     use crate::theory::{LossKind, Status};
 
     fn evidence() -> Evidence {
-        Evidence { exact: exact(0.037, 0.5), ..ridge_fit() }
+        Evidence { exact: Some(exact(0.037, 0.5)), ..ridge_fit() }
     }
 
     /// 4·2/200·0.37, less 2·3/(300·200), and 2/(200·0.29)·0.31, worked out by hand.
@@ -227,7 +234,7 @@ mod tests {
         let guarantee = theorem1(&Evidence { ridge: 0.29, ..evidence() }, 0.05);
         assert_eq!(guarantee.status, Status::NotApplicable);
         assert!(guarantee.statement.starts_with("Not a guarantee"));
-        assert!(guarantee.statement.contains("asks for lambda >= 0.4891"), "{}", guarantee.statement);
+        assert!(guarantee.statement.contains("A lambda of 0.4891 would be"), "{}", guarantee.statement);
     }
 
     #[test]
@@ -243,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_bound_above_the_variance_is_vacuous() {
-        let evidence = Evidence { exact: exact(20.0, 1.0), ..evidence() };
+        let evidence = Evidence { exact: Some(exact(20.0, 1.0)), ..evidence() };
         assert_eq!(theorem1(&evidence, 0.05).status, Status::Vacuous);
     }
 

@@ -74,7 +74,7 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
                  a training row is at least {}",
                 rounded_down(bound)
             ),
-            context: ": no random choice of features of this size does better".into(),
+            context: ", so that no better can be expected of this many sign features".into(),
             emptiness: "which says nothing".into(),
             ..Wording::default()
         },
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn it_is_about_sign_features_alone_and_the_printed_order_is_no_value() {
-        let cosine = Evidence { exact: exact(0.4, 3.0), ..ridge_fit() };
+        let cosine = Evidence { exact: Some(exact(0.4, 3.0)), ..ridge_fit() };
         assert_eq!((theorem2(&cosine).status, theorem2(&cosine).value), (Status::NotApplicable, None));
         let sign = Evidence { sign_features: true, feature_bound: Some(1.0), kernel_fixed_in_advance: true, ..cosine };
         let found = theorem2(&sign);
