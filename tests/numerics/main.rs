@@ -13,6 +13,7 @@ mod jackknife;
 mod kernel_estimates;
 mod planner;
 mod ridge;
+mod soundness;
 mod tables;
 mod targets;
 mod training;

@@ -1,0 +1,229 @@
+//! What the guarantees and estimates say, held against how often it is true.
+
+use crate::exact::problem;
+use crate::golden::data;
+use crate::tables::{Memory, fit};
+use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
+use bochner::model::Predictor;
+use bochner::solver::{BlockGram, Gram, NormalEquations, jackknife_weights, solve_ridge};
+use bochner::theory::certificate::{empirical_bernstein, tolerance_rank};
+use bochner::theory::conformal::conformal_quantile;
+use bochner::theory::jackknife::group_variance;
+use bochner::theory::wang::{theorem1_bound, threshold_proof};
+use flate2::read::GzDecoder;
+use ndarray::{Array1, Array2, Axis, s};
+use serde_json::json;
+use std::io::Read;
+
+/// Inputs with mean 0 and variance 1, targets centred with variance 1, rows in a scattered order.
+fn public(set: &str) -> (Array2<f64>, Array1<f64>) {
+    let (inputs, targets) = if set == "concrete" { concrete() } else { data(set) };
+    let n = inputs.nrows();
+    let order: Vec<usize> = (0..n).map(|i| i * 1_009 % n).collect();
+    let mut inputs = inputs.select(Axis(0), &order);
+    for mut column in inputs.columns_mut() {
+        let (mean, deviation) = (column.mean().unwrap(), column.std(0.0).max(1e-12));
+        column.mapv_inplace(|value| (value - mean) / deviation);
+    }
+    let targets = targets.select(Axis(0), &order);
+    let (mean, deviation) = (targets.mean().unwrap(), targets.std(0.0));
+    (inputs, targets.mapv(|target| (target - mean) / deviation))
+}
+
+/// Yeh 1998, compressive strength of concrete.
+fn concrete() -> (Array2<f64>, Array1<f64>) {
+    let file = std::fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/concrete.csv.gz")).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let rows: Vec<Vec<f64>> =
+        text.lines().skip(1).map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
+    let width = rows[0].len();
+    let table = Array2::from_shape_vec((rows.len(), width), rows.concat()).unwrap();
+    (table.slice(s![.., ..width - 1]).to_owned(), table.column(width - 1).to_owned())
+}
+
+fn equations(features: &Array2<f64>, targets: &Array1<f64>) -> NormalEquations {
+    let mut block = BlockGram::<f64>::new(features.ncols(), 1);
+    block.fill(&mut features.clone(), targets.view().insert_axis(Axis(1)), None);
+    let mut gram = Gram::new(features.ncols(), 1);
+    gram.add(&block);
+    gram.into_normal_equations()
+}
+
+/// Exact predictions of held-out rows next to those of random features.
+struct Comparison {
+    kernel: Kernel,
+    training: Array2<f64>,
+    targets: Array1<f64>,
+    held_out: Array2<f64>,
+}
+
+impl Comparison {
+    fn of(set: &str, rows: usize) -> Self {
+        let (inputs, targets) = public(set);
+        let rows = rows.min(2 * inputs.nrows() / 3);
+        let kernel = Kernel::Gaussian { bandwidth: (2.0 * inputs.ncols() as f64).sqrt() };
+        Self {
+            kernel,
+            training: inputs.slice(s![..rows, ..]).to_owned(),
+            targets: targets.slice(s![..rows]).to_owned(),
+            held_out: inputs.slice(s![rows.., ..]).to_owned(),
+        }
+    }
+
+    fn map(&self, seed: u64, feature_count: usize) -> FeatureMap {
+        FeatureMap::sample(self.kernel, MapKind::Pair, Sampling::Plain, seed, feature_count, self.training.ncols())
+    }
+
+    /// Exact predictions of the held-out rows, Q, and the effective dimension.
+    fn exact(&self, ridge: f64) -> (Array1<f64>, f64, f64) {
+        let problem = problem(self.kernel, self.training.view(), self.targets.view().insert_axis(Axis(1)), ridge);
+        let exact = problem.solve(None, &|| true).unwrap();
+        let dimension = problem.dimension(&|| true).unwrap();
+        assert!(dimension.standard_error == 0.0);
+        (exact.predict(self.held_out.view()).column(0).to_owned(), exact.quadratic_form, dimension.value)
+    }
+}
+
+/// Theorem 1 on two public sets, over 200 draws of the features at the smallest λ that it covers.
+#[test]
+fn the_mean_error_over_draws_is_below_theorem_one_on_public_sets() {
+    const FEATURES: usize = 30;
+    for set in ["diabetes", "breast_cancer"] {
+        let comparison = Comparison::of(set, 200);
+        let n = comparison.training.nrows();
+        let ridge = threshold_proof(1.0, n, FEATURES, 0.05);
+        let (exact, q, _) = comparison.exact(ridge);
+        let error = |seed: u64| {
+            let projector = comparison.map(seed, FEATURES).projector::<f64>();
+            let equations = equations(&projector.transform(comparison.training.view()), &comparison.targets);
+            let weights = solve_ridge(&equations, ridge, 1).unwrap().weights.column(0).to_owned();
+            let gap = projector.transform(comparison.held_out.view()).dot(&weights) - &exact;
+            gap.dot(&gap) / gap.len() as f64
+        };
+        let mean = (0..200).map(error).sum::<f64>() / 200.0;
+        let bound = theorem1_bound(1.0, FEATURES / 2, q);
+        assert!(mean > 0.0 && mean <= bound, "{set}: {mean} {bound}");
+    }
+}
+
+/// The jackknife estimate of one run against the error measured over draws: four public sets, three λ, s from half
+/// to fifty times the effective dimension, with at least two draws in each of the ten groups.
+#[test]
+fn the_jackknife_is_within_half_as_much_again_of_the_truth_nine_times_in_ten() {
+    const RUNS: u64 = 6;
+    const DRAWS: u64 = 24;
+    let (mut within, mut runs) = (0, 0);
+    for set in ["diabetes", "breast_cancer", "wine", "concrete"] {
+        let comparison = Comparison::of(set, 500);
+        let n = comparison.training.nrows() as f64;
+        for ridge in [0.01, 0.1, 1.0].map(|factor| factor / n.sqrt()) {
+            let (exact, _, dimension) = comparison.exact(ridge);
+            for multiple in [0.5, 2.0, 10.0, 50.0] {
+                let draws = ((multiple * dimension / 2.0) as usize).clamp(20, 600);
+                let mut truth = 0.0;
+                let mut estimates = Vec::new();
+                for seed in 0..DRAWS {
+                    let projector = comparison.map(seed, 2 * draws).projector::<f64>();
+                    let equations = equations(&projector.transform(comparison.training.view()), &comparison.targets);
+                    let held_out = projector.transform(comparison.held_out.view());
+                    let weights = solve_ridge(&equations, ridge, 2).unwrap().weights;
+                    let gap = held_out.dot(&weights.column(0)) - &exact;
+                    truth += gap.dot(&gap) / gap.len() as f64 / DRAWS as f64;
+                    if seed < RUNS {
+                        let without = jackknife_weights(&equations, ridge, (draws, 10), 2).unwrap();
+                        let predictions: Vec<Array2<f64>> =
+                            without.iter().map(|weights| held_out.dot(weights)).collect();
+                        let of_row = |row: usize| {
+                            group_variance(&predictions.iter().map(|of_group| of_group[[row, 0]]).collect::<Vec<_>>())
+                        };
+                        estimates.push((0..gap.len()).map(of_row).sum::<f64>() / gap.len() as f64);
+                    }
+                }
+                within += estimates.iter().filter(|estimate| (1.0 / 1.5..=1.5).contains(&(*estimate / truth))).count();
+                runs += estimates.len();
+            }
+        }
+    }
+    assert!(within * 10 >= runs * 9, "{within} of {runs}");
+}
+
+/// y = sin(3a) + noise, with independent rows from positions in an endless sequence.
+fn noisy(first: usize, rows: usize) -> Memory {
+    let cells = (first..first + rows).flat_map(|i| {
+        let uniform = |number: usize| (mixed((4 * i + number) as u64) >> 11) as f64 / (1_u64 << 53) as f64;
+        let a = uniform(0) * 2.0 - 1.0;
+        // A sum of three uniform numbers is nearly normal.
+        [a, (3.0 * a).sin() + 0.5 * (uniform(1) + uniform(2) + uniform(3) - 1.5)]
+    });
+    Memory { cells: cells.collect(), columns: 2 }
+}
+
+/// Intervals of 200 models, each on rows of its own, against fresh rows: the mean coverage is between 1 − δ and
+/// 1 − δ + 1/(m+1), give or take what 200 splits leave to chance.
+#[test]
+fn conformal_intervals_cover_as_often_as_they_say() {
+    const DELTA: f64 = 0.1;
+    let fresh = noisy(1_000_000, 1_000);
+    let rows: Vec<&[f64]> = fresh.cells.chunks(2).map(|row| &row[..1]).collect();
+    let mut coverage = 0.0;
+    let mut scores = 0;
+    for split in 0..200 {
+        let raw = json!({"features": {"count": 16, "seed": split}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
+        let model = fit(&noisy(split * 300, 300), &raw, 1).unwrap().model;
+        let quantile = conformal_quantile(model.calibration_scores().unwrap(), DELTA);
+        scores = model.calibration_scores().unwrap().len();
+        let predictions = Predictor::new(model).predict(&rows);
+        let covered =
+            fresh.cells.chunks(2).zip(&predictions).filter(|(row, f)| (row[1] - *f).abs() <= quantile).count();
+        coverage += covered as f64 / 1_000.0 / 200.0;
+    }
+    // One split's coverage has deviation √(δ(1−δ)/m).
+    let chance = 4.0 * (DELTA * (1.0 - DELTA) / scores as f64 / 200.0).sqrt();
+    assert!(coverage >= 1.0 - DELTA - chance, "{coverage} {scores}");
+    assert!(coverage <= 1.0 - DELTA + 1.0 / (scores + 1) as f64 + chance, "{coverage} {scores}");
+}
+
+/// Certificates from 200 samples of a population whose differences are all known.
+#[test]
+fn certificates_hold_as_often_as_they_say() {
+    const SHARE: f64 = 0.9;
+    const DELTA: f64 = 0.1;
+    const HELD_OUT: usize = 120;
+    let comparison = Comparison::of("concrete", 300);
+    let (exact, _, _) = comparison.exact(1e-3);
+    let projector = comparison.map(3, 40).projector::<f64>();
+    let equations = equations(&projector.transform(comparison.training.view()), &comparison.targets);
+    let weights = solve_ridge(&equations, 1e-3, 1).unwrap().weights.column(0).to_owned();
+    let population = (projector.transform(comparison.held_out.view()).dot(&weights) - &exact).mapv(f64::abs);
+    let size = population.len();
+    let largest = population.iter().copied().fold(0.0, f64::max);
+    let truth = population.dot(&population) / size as f64;
+    let rank = tolerance_rank(HELD_OUT, SHARE, DELTA).unwrap();
+    let (mut tolerances, mut means) = (0, 0);
+    for split in 0..200_usize {
+        // With replacement, as rows from a population without end.
+        let draw = |i: usize| population[(mixed((split * HELD_OUT + i) as u64) % size as u64) as usize];
+        let mut sample: Vec<f64> = (0..HELD_OUT).map(draw).collect();
+        sample.sort_by(f64::total_cmp);
+        let limit = sample[rank - 1];
+        let covered = population.iter().filter(|difference| **difference <= limit).count();
+        tolerances += usize::from(covered as f64 >= SHARE * size as f64);
+        let squares: Vec<f64> = sample.iter().map(|difference| difference * difference).collect();
+        let mean = squares.iter().sum::<f64>() / HELD_OUT as f64;
+        let variance = squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / (HELD_OUT - 1) as f64;
+        let bound = empirical_bernstein(HELD_OUT, mean, variance, largest * largest, DELTA).unwrap();
+        means += usize::from(bound >= truth);
+    }
+    // 180 of 200 are promised; four deviations of the binomial below that is 163.
+    assert!(tolerances >= 163 && means >= 163, "{tolerances} {means}");
+    assert!(tolerances < 200, "a limit that never fails is wider than it says");
+}
+
+/// Scatters the bits of a number.
+fn mixed(number: u64) -> u64 {
+    let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
