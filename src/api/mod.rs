@@ -36,6 +36,9 @@ mod outputs;
 /// `/api/v1/models/{model}/guarantees`.
 mod guarantees;
 
+/// `/api/v1/plan`.
+mod plan;
+
 /// Health, metrics, version, limits, contract.
 mod operations;
 
@@ -66,6 +69,7 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
         .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
+        .route("/api/v1/plan", post(plan::show))
         .route("/api/v1/info", get(operations::info))
         .route("/livez", get(operations::livez))
         .route("/readyz", get(operations::readyz))

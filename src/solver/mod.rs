@@ -27,7 +27,7 @@ pub use classifier::{
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
 pub use exact::{
-    Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
+    DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
 };
 pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
 pub use jackknife::jackknife_weights;

@@ -4,6 +4,7 @@ use super::bandwidth::CELLS_AT_ONCE;
 use super::{BandwidthRule, LambdaRule, TrainSpec};
 use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
+use crate::solver::DENSE_ROWS;
 
 /// Rows of a block: large enough for the rank-k update to run at full speed and for its sum into f64 to
 /// cost little, small enough for its f32 sums to stay exact enough.
@@ -34,7 +35,8 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
     let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * schema.columns.len() as u64) * F64;
     let exact = if is_ridge && training_rows <= spec.guarantees.exact_rows as u64 {
-        training_rows * (3 * training_rows + 2 * d) * F64
+        // A preconditioner takes what is left of the budget; few rows are solved densely.
+        training_rows * (3 * training_rows.min(DENSE_ROWS as u64) + 4 * d + 40 * outputs) * F64
     } else {
         0
     };

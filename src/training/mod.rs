@@ -73,6 +73,9 @@ mod certify;
 /// One line per stage.
 mod train;
 
+/// What a plan is asked for.
+mod plan;
+
 /// Rows added to a model that is there already.
 mod update;
 
@@ -80,6 +83,7 @@ pub use classes::ClassWeight;
 pub use cost::estimate_memory;
 pub use fields::{Problem, pointer};
 pub use learner::Learner;
+pub use plan::PlanRequest;
 pub use spec::{BandwidthRule, GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};

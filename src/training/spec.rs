@@ -95,8 +95,9 @@ pub struct SpecLimits {
     pub feature_count: usize,
 }
 
-/// The dense exact solve costs 8n² bytes and n³/3 operations: 200 MB and a second or two here.
-const LARGEST_EXACT_ROWS: u64 = 5_000;
+/// The exact solve costs some tens of n² operations: a second or so by default.
+const DEFAULT_EXACT_ROWS: u64 = 5_000;
+const LARGEST_EXACT_ROWS: u64 = 200_000;
 const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
 /// For learners whose decision values are no log odds.
 const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;
@@ -183,7 +184,7 @@ impl TrainSpec {
                 ),
                 exact_rows: guarantees.integer(
                     "exact_rows",
-                    LARGEST_EXACT_ROWS,
+                    DEFAULT_EXACT_ROWS,
                     |rows| rows <= LARGEST_EXACT_ROWS,
                     &format!("a whole number up to {LARGEST_EXACT_ROWS}; 0 skips the exact solve"),
                 ) as usize,

@@ -34,7 +34,7 @@ async fn labels_are_given_back_with_probabilities() {
     let model = service.get("/api/v1/models/flowers").await.ok(200)["latest"].clone();
     assert_eq!(model["spec"]["learner"], "logistic");
     assert_eq!(model["labels"], json!(["iris", "rose", "tulip"]));
-    assert_eq!(model["outputs"], json!(["label", "probabilities", "decision_values"]));
+    assert_eq!(model["outputs"], json!(["label", "decision_values", "probabilities"]));
     assert!(model["report"]["validation_accuracy"].as_f64().unwrap() > 0.97, "{model}");
     assert_eq!(model["report"]["confusion"].as_array().unwrap().len(), 3);
 
@@ -138,4 +138,25 @@ async fn what_does_not_go_with_labels_is_refused() {
     let body = service.upload("name=gone", "x,k\n1,a\n2,NaN\n3,b\n").await.refused(422, "invalid_table");
     assert!(body["detail"].as_str().unwrap().contains("line 3, column 'k'"), "{body}");
     service.upload("name=one", "x,k\n1,a\n2,a\n3,a\n").await.refused(422, "invalid_column");
+}
+
+/// Sets of labels at a δ of the request's own, where a share of the rows was left untouched.
+#[tokio::test]
+async fn label_sets_hold_the_label_with_a_chosen_probability() {
+    let service = with_flowers(&json!({"features": {"count": 64}, "calibration_fraction": 0.3})).await;
+    let between = json!([[1.5, 0.25], [0.0, 0.0]]);
+    let ask = |delta: f64| json!({"rows": between, "outputs": ["label", "label_set"], "delta": delta});
+    let (wide, narrow) = (predict(&service, &ask(0.01)).await, predict(&service, &ask(0.4)).await);
+    let labels = |answer: &Value, row: usize| answer[row]["label_set"]["labels"].as_array().unwrap().clone();
+    assert!((0..2).all(|row| labels(&wide, row).len() >= labels(&narrow, row).len()), "{wide} {narrow}");
+    assert_eq!(labels(&wide, 1)[0], "iris");
+    assert_eq!(wide[0]["label_set"]["coverage"], 0.99);
+    // Fewer rows than such a δ takes: every label may be the true one.
+    assert_eq!(labels(&predict(&service, &ask(1e-6)).await, 0).len(), 3);
+
+    // λ was searched for on the validation rows, and no others were left.
+    let without = with_flowers(&json!({"features": {"count": 16}})).await;
+    let refused = without.post("/api/v1/models/flowers/predict", &ask(0.1)).await;
+    let refused = refused.refused(422, "invalid_prediction_request");
+    assert!(refused["errors"][0]["detail"].as_str().unwrap().contains("calibration_fraction"), "{refused}");
 }

@@ -62,7 +62,7 @@ async fn wrong_cells_are_placed() {
         (json!({"rows": [green], "columns": ["x", "colour"]}), "/columns"),
         (json!({"records": [{"x": 1, "color": "red", "even": true}]}), "/records/0"),
         (json!({"row": [green]}), "/row"),
-        (json!({"rows": [green], "outputs": ["value", "interval"]}), "/outputs/1"),
+        (json!({"rows": [green], "outputs": ["value", "everything"]}), "/outputs/1"),
         (json!({"rows": [green], "outputs": ["spread"]}), "/outputs/0"),
         (json!({"rows": [green], "outputs": []}), "/outputs"),
     ] {
@@ -101,7 +101,7 @@ async fn the_spread_is_an_output_of_models_that_keep_it() {
     assert!(spread(0) > 0.0, "{answer}");
     assert!(spread(1) > spread(0), "{answer}"); // far from the rows less is known
     let model = service.get("/api/v1/models/spread").await.ok(200);
-    assert_eq!(model["latest"]["outputs"], json!(["value", "spread"]));
+    assert_eq!(model["latest"]["outputs"], json!(["value", "interval", "error_bar", "spread"]));
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn guarantees_follow_delta_and_the_ridge() {
     // Estimates and rates claim no probability, and what was not measured has no value.
     assert_eq!(guarantee(&safe, "wang.eq31")["form"], "estimate");
     assert_eq!(guarantee(&safe, "rudi_rosasco.theorem1")["probability"], Value::Null);
-    assert_eq!(guarantee(&safe, "bochner.certificate_mean")["value"], Value::Null);
+    assert_eq!(guarantee(&safe, "bochner.fresh_features")["value"], Value::Null);
     // Without a delta, the one the model was trained for counts.
     let spec = json!({"features": {"count": 400}, "lambda": "certified", "guarantees": {"delta": 0.3}});
     service.train("bold", "waves", &spec).await;
@@ -181,4 +181,108 @@ async fn guarantees_follow_delta_and_the_ridge() {
         let answer = service.get(&format!("/api/v1/models/safe/guarantees?delta={wrong}")).await;
         answer.refused(422, "invalid_parameter");
     }
+}
+
+/// Intervals with a δ of the request's own, and error bars, beside the value they are about.
+#[tokio::test]
+async fn intervals_and_error_bars_come_with_predictions() {
+    let service = Service::with_model().await;
+    let spec = json!({"features": {"count": 64}, "lambda": 1e-4});
+    assert_eq!(service.train("sure", "waves", &spec).await["status"], "succeeded");
+    let ask = async |delta: Value| {
+        let body =
+            json!({"rows": [[0.3, "green", true]], "outputs": ["value", "interval", "error_bar"], "delta": delta});
+        service.post("/api/v1/models/sure/predict", &body).await
+    };
+    let width = |prediction: &Value| {
+        let end = |name: &str| prediction["interval"][name].as_f64().unwrap();
+        let value = prediction["value"].as_f64().unwrap();
+        assert!((end("low") + end("high") - 2.0 * value).abs() < 1e-9, "{prediction}");
+        end("high") - end("low")
+    };
+    let (wide, narrow) = (ask(json!(0.05)).await.ok(200), ask(json!(0.5)).await.ok(200));
+    let (wide, narrow) = (&wide["predictions"][0], &narrow["predictions"][0]);
+    assert!(width(wide) > width(narrow) && width(narrow) > 0.0, "{wide} {narrow}");
+    assert_eq!((&wide["interval"]["coverage"], &narrow["interval"]["coverage"]), (&json!(0.95), &json!(0.5)));
+    assert!(wide["error_bar"].as_f64().unwrap() > 0.0, "{wide}");
+
+    // So sure that all rows together are too few: no ends rather than wrong ones.
+    let sure = ask(json!(1e-9)).await.ok(200);
+    assert_eq!(sure["predictions"][0]["interval"]["low"], Value::Null);
+    for wrong in [json!(0), json!(1.0), json!("0.1"), json!(-3)] {
+        let refused = ask(wrong).await.refused(422, "invalid_prediction_request");
+        assert_eq!(refused["errors"][0]["pointer"], "/delta");
+    }
+    let guarantees = service.get("/api/v1/models/sure/guarantees?delta=0.1").await.ok(200);
+    let measured = &guarantees["measured"];
+    for name in ["exact_krr_error", "jackknife_error", "spectral_delta"] {
+        assert!(measured[name].as_f64().unwrap() > 0.0, "{name} {measured}");
+    }
+    assert!(measured["kernel_dimension"]["value"].as_f64().unwrap() > 1.0, "{measured}");
+    assert_eq!(measured["exact_krr"]["converged"], true);
+    let guarantee = |id: &str| {
+        let all = guarantees["guarantees"].as_array().unwrap();
+        all.iter().find(|guarantee| guarantee["id"] == id).unwrap().clone()
+    };
+    // Half the width of the interval at the same δ is the value of the guarantee.
+    let tenth = ask(json!(0.1)).await.ok(200);
+    let half = width(&tenth["predictions"][0]) / 2.0;
+    assert!((guarantee("conformal")["value"].as_f64().unwrap() - half).abs() < 1e-9);
+    assert_eq!(guarantee("bochner.jackknife")["form"], "estimate");
+    // 60 held-out rows are enough for a tolerance, and too few for a mean that says anything.
+    assert_eq!(guarantee("bochner.certificate_tolerance")["status"], "conditional");
+    assert_eq!(guarantee("bochner.certificate_mean")["status"], "vacuous");
+}
+
+/// Without error bars none are kept, and asking for them is refused.
+#[tokio::test]
+async fn what_a_model_does_not_keep_is_refused_by_name() {
+    let service = Service::with_model().await;
+    let spec = json!({"features": {"count": 16}, "lambda": 1e-2, "error_bars": false, "validation_fraction": 0});
+    assert_eq!(service.train("bare", "waves", &spec).await["status"], "succeeded");
+    let model = service.get("/api/v1/models/bare").await.ok(200);
+    assert_eq!(model["latest"]["outputs"], json!(["value"]));
+    for (output, word) in [("error_bar", "error_bars"), ("interval", "calibration_fraction"), ("label_set", "numbers")]
+    {
+        let body = json!({"rows": [[0.3, "green", true]], "outputs": [output]});
+        let refused =
+            service.post("/api/v1/models/bare/predict", &body).await.refused(422, "invalid_prediction_request");
+        assert!(refused["errors"][0]["detail"].as_str().unwrap().contains(word), "{refused}");
+    }
+}
+
+/// Plans for plain numbers and for a data set; what is missing, too much or impossible is placed.
+#[tokio::test]
+async fn a_plan_says_how_many_features_a_target_takes() {
+    let service = Service::with_model().await;
+    let numbers = json!({"n": 100_000, "d": 90, "y_mean_square": 1.0, "lambda": "certified", "target": {"error": 0.1}});
+    let plan = service.post("/api/v1/plan", &numbers).await.ok(200);
+    let choices = plan["choices"].as_array().unwrap();
+    assert_eq!((choices.len(), &choices[1]["id"]), (2, &json!("bochner.theorem1_relative")));
+    let (count, cost) = (choices[1]["feature_count"].as_f64().unwrap(), &choices[1]["cost"]);
+    assert!(count > 100.0 && cost["training_flops"].as_f64().unwrap() > 1e5 * count * count, "{plan}");
+    // Half the error takes more features.
+    let halved = json!({"n": 100_000, "d": 90, "y_mean_square": 1.0, "lambda": "certified", "target": {"error": 0.05}});
+    let halved = service.post("/api/v1/plan", &halved).await.ok(200);
+    assert!(halved["choices"][1]["feature_count"].as_f64().unwrap() > count);
+
+    let of_table = json!({"dataset": "waves", "target": {"rate": {"r": 0.75, "gamma": 0.5, "alpha": 0.5}}});
+    let plan = service.post("/api/v1/plan", &of_table).await.ok(200);
+    assert_eq!((&plan["n"], &plan["d"]), (&json!(240), &json!(5)), "{plan}");
+    assert!(plan["choices"].as_array().unwrap().iter().all(|choice| choice["form"] != "bound"), "{plan}");
+    for (wrong, pointer) in [
+        (json!({"target": {"error": 1}}), "/n"),
+        (json!({"dataset": "waves", "n": 3, "target": {"error": 1}}), "/n"),
+        (json!({"dataset": "waves"}), "/target"),
+        (json!({"dataset": "waves", "target": {"error": 1, "delta_spectral": 0.2}}), "/target"),
+        (json!({"dataset": "waves", "target": {"error": -1}}), "/target/error"),
+        (json!({"dataset": "waves", "kernel": {"name": "linear"}, "target": {"error": 1}}), "/kernel"),
+        (json!({"dataset": "waves", "target": {"error": 1}, "lamda": 1}), "/lamda"),
+        (json!({"dataset": 7, "target": {"error": 1}}), "/dataset"),
+    ] {
+        let refused = service.post("/api/v1/plan", &wrong).await.refused(422, "invalid_plan");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused}");
+    }
+    let nowhere = json!({"dataset": "nowhere", "target": {"error": 1}});
+    service.post("/api/v1/plan", &nowhere).await.refused(404, "dataset_not_found");
 }

@@ -38,7 +38,7 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 /// Rows up to which K is held and factored.
-const DENSE_ROWS: usize = 2_048;
+pub const DENSE_ROWS: usize = 2_048;
 
 /// Residuals in f64 at most, and the least that an inner solve must gain between two of them.
 const CORRECTIONS: usize = 12;
