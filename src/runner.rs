@@ -6,7 +6,7 @@ use crate::jobs::{Control, Failure, Job, Runner};
 use crate::model::{FittedModel, Head, ModelRegistry, ModelVersion, RegistryError};
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::{
-    Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, train, update,
+    Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, recertify, train, update,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ impl Runner for TrainRunner {
         }
         let version = match job.request.kind.as_str() {
             "update" => self.update(job, control)?,
+            "certify" => self.certify(job, control)?,
             _ => self.train(job, control)?,
         };
         Ok(result(&version))
@@ -68,6 +69,22 @@ impl TrainRunner {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Measures what training left out and keeps it with the version, whose predictions stay as they are.
+    fn certify(&self, job: &Job, control: &Control) -> Result<ModelVersion, Failure> {
+        let (dataset, table) = self.open(job)?;
+        let named = job.request.payload["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+        let entry = self.registry.find(&job.request.model, named).map_err(|error| failure("model", error))?;
+        let model = self.registry.load(&entry).map_err(|error| failure("model", error))?;
+        let spec = self.spec(&serde_json::from_str(&model.spec).unwrap_or_default())?;
+        let need = estimate_memory(&spec, &dataset.schema, self.threads);
+        let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
+        let observer = ControlObserver(control);
+        let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);
+        let certified = certified.map_err(training_failure)?;
+        control.progress("publish", 0.0);
+        self.registry.replace(&entry, &job.id, &certified.model).map_err(|error| failure("storage", error))
     }
 
     fn spec(&self, raw: &Value) -> Result<TrainSpec, Failure> {

@@ -1,9 +1,9 @@
 //! `/api/v1/jobs`.
 
-use super::AppState;
 use super::error::ApiError;
 use super::extract::{Id, JsonBody, QueryFields};
 use super::state::blocking;
+use super::{AppState, certifications};
 use crate::jobs::{Job, JobError, NewJob, Progress, Status};
 use crate::model::check_model_name;
 use crate::suggest;
@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// `POST`: a training job.
+/// `POST`: a job that trains a model, or certifies one.
 pub(super) async fn submit(
     State(state): State<AppState>,
     headers: HeaderMap,
@@ -161,9 +161,12 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     let Some(body) = body.as_object() else {
         return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
     };
+    if body.get("type").is_some_and(|kind| kind == "certify") {
+        return certifications::check(state, body);
+    }
     let mut problems = refuse_unknown(body, &["type", "model", "dataset", "spec"]);
     if body.get("type").is_some_and(|kind| kind != "train") {
-        problems.push(Problem { pointer: "/type".into(), detail: "must be 'train'".into() });
+        problems.push(Problem { pointer: "/type".into(), detail: "must be 'train' or 'certify'".into() });
     }
     let model = required_text(body, "model", &mut problems);
     if let Err(error) = check_model_name(model)

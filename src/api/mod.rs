@@ -24,6 +24,9 @@ mod job_events;
 /// `/api/v1/models`.
 mod models;
 
+/// Jobs that measure what training left out.
+mod certifications;
+
 /// Rows added to a model.
 mod updates;
 

@@ -157,6 +157,41 @@ impl ModelRegistry {
         })
     }
 
+    /// Puts another artifact in the place of that of a version, which must still be there with the one `entry`
+    /// names: first the new file, then the entry, then the old file goes.
+    pub fn replace(
+        &self,
+        entry: &ModelVersion,
+        artifact: &str,
+        model: &FittedModel,
+    ) -> Result<ModelVersion, RegistryError> {
+        let bytes = encode(model)?;
+        let sha256 = hex(&Sha256::digest(&bytes));
+        let mut file = self.directory.temporary_file()?;
+        file.write_all(&bytes)?;
+        file.publish(&self.path(artifact))?;
+        let replaced = self.database.transact(|transaction| {
+            Ok::<_, RegistryError>(transaction.execute(
+                "UPDATE models SET artifact = ?1, bytes = ?2, sha256 = ?3
+                 WHERE name = ?4 AND version = ?5 AND artifact = ?6",
+                params![artifact, bytes.len() as u64, sha256, entry.name, entry.version, entry.artifact],
+            )?)
+        })?;
+        let (superfluous, outcome) = if replaced == 1 {
+            let bytes = bytes.len() as u64;
+            (
+                entry.artifact.as_str(),
+                Ok(ModelVersion { artifact: artifact.to_owned(), bytes, sha256, ..entry.clone() }),
+            )
+        } else {
+            (artifact, Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version }))
+        };
+        match std::fs::remove_file(self.path(superfluous)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => outcome,
+        }
+    }
+
     /// The version an artifact was published as.
     pub fn find_artifact(&self, artifact: &str) -> Result<Option<ModelVersion>, RegistryError> {
         self.database.read(|connection| find_artifact(connection, artifact))

@@ -60,11 +60,9 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let quantile = conformal_quantile(scores, failure_probability);
     let said = percent(failure_probability);
     let claim = match evidence.loss {
-        LossKind::Squared => format!(
-            "a new observation is within {} of its prediction with probability {said} (times its own spread, where \
-             intervals are scaled by it)",
-            rounded_up(quantile)
-        ),
+        LossKind::Squared => {
+            format!("a new observation is within {} of its prediction with probability {said}", rounded_up(quantile))
+        }
         LossKind::Logistic | LossKind::Hinge | LossKind::SquaredHinge => {
             format!("the set of labels given for a new row contains its true label with probability {said}")
         }

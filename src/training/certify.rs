@@ -1,10 +1,10 @@
 //! The exact kernel method next to the model: what the bounds need of it, and the error they speak of.
 
+use super::Resources;
 use super::cost::BLOCK_ROWS;
 use super::passes::Run;
 use super::rows::RowBlock;
 use super::stage::{Stage, TrainError};
-use super::{Resources, TrainSpec};
 use crate::dataset::Part;
 use crate::features::Precision;
 use crate::model::{FittedModel, Measured, Predictor, TargetCoding};
@@ -24,18 +24,18 @@ const SPECTRAL_ROWS: usize = 1_000;
 /// Held-out differences kept at most: a part of exchangeable rows is as good.
 const KEPT_DIFFERENCES: usize = 10_000;
 
-/// Solves the exact kernel system where the training rows are few enough and count the same, and notes what
-/// that tells.
+/// Solves the exact kernel system where the training rows are at most `exact_rows` and count the same, and notes
+/// what that tells.
 pub(super) fn certify(
     run: &Run,
     predictor: Predictor,
     coding: &TargetCoding,
-    spec: &TrainSpec,
+    exact_rows: usize,
     resources: Resources,
 ) -> Result<FittedModel, TrainError> {
     let of_ridge = |evidence: &Evidence| evidence.target_mean_square.is_some() && !evidence.rows_weighted;
     let comparable = predictor.model().evidence.as_ref().is_some_and(of_ridge);
-    if predictor.model().report.training_rows > spec.guarantees.exact_rows || !comparable {
+    if predictor.model().report.training_rows > exact_rows || !comparable {
         return Ok(predictor.into_model());
     }
     run.observer.progress(Stage::Certify, 0.0);

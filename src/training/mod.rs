@@ -73,6 +73,9 @@ mod certify;
 /// One line per stage.
 mod train;
 
+/// What a model can be trusted for, measured later.
+mod recertify;
+
 /// What a plan is asked for.
 mod plan;
 
@@ -84,7 +87,8 @@ pub use cost::estimate_memory;
 pub use fields::{Problem, pointer};
 pub use learner::Learner;
 pub use plan::PlanRequest;
-pub use spec::{BandwidthRule, GuaranteeSpec, LambdaRule, SpecLimits, TrainSpec};
+pub use recertify::recertify;
+pub use spec::{BandwidthRule, GuaranteeSpec, LARGEST_EXACT_ROWS, LambdaRule, SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};
 pub use update::{alignment, update};

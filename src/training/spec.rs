@@ -97,7 +97,8 @@ pub struct SpecLimits {
 
 /// The exact solve costs some tens of n² operations: a second or so by default.
 const DEFAULT_EXACT_ROWS: u64 = 5_000;
-const LARGEST_EXACT_ROWS: u64 = 200_000;
+/// Beyond so many rows an exact solve takes hours.
+pub const LARGEST_EXACT_ROWS: u64 = 200_000;
 const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
 /// For learners whose decision values are no log odds.
 const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;

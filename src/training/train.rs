@@ -106,7 +106,7 @@ pub fn train(
     let predictor = jackknife(run, predictor)?;
     clock.lap(Stage::Evaluate);
 
-    let model = certify(run, predictor, coding, spec, resources)?;
+    let model = certify(run, predictor, coding, spec.guarantees.exact_rows, resources)?;
     clock.lap(Stage::Certify);
     Ok(Trained { model, stage_seconds: clock.laps })
 }

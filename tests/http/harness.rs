@@ -107,10 +107,14 @@ impl Service {
 
     /// Trains and waits for the end.
     pub(crate) async fn train(&self, model: &str, dataset: &str, spec: &Value) -> Value {
-        let body = json!({"model": model, "dataset": dataset, "spec": spec}).to_string();
+        self.submit_and_wait(&json!({"model": model, "dataset": dataset, "spec": spec})).await
+    }
+
+    /// Submits a job and waits for its end.
+    pub(crate) async fn submit_and_wait(&self, job: &Value) -> Value {
         let request =
             Request::post("/api/v1/jobs").header("content-type", "application/json").header("prefer", "wait=60");
-        self.send(request.body(Body::from(body)).unwrap()).await.ok(200)
+        self.send(request.body(Body::from(job.to_string())).unwrap()).await.ok(200)
     }
 
     /// A service with the data set `waves` and the model `waves` trained on it.

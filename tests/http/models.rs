@@ -286,3 +286,48 @@ async fn a_plan_says_how_many_features_a_target_takes() {
     let nowhere = json!({"dataset": "nowhere", "target": {"error": 1}});
     service.post("/api/v1/plan", &nowhere).await.refused(404, "dataset_not_found");
 }
+
+/// A certify job measures later what training left out: the version stays, its predictions too, and now the
+/// guarantees have their numbers.
+#[tokio::test]
+async fn a_certify_job_measures_what_training_left_out() {
+    let service = Service::with_model().await;
+    let spec = json!({"features": {"count": 64}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
+    assert_eq!(service.train("later", "waves", &spec).await["status"], "succeeded");
+    let rows = json!({"rows": [[0.3, "green", true]]});
+    let before = service.post("/api/v1/models/later/predict", &rows).await.ok(200);
+    let guarantees = service.get("/api/v1/models/later/guarantees").await.ok(200);
+    assert_eq!(guarantees["measured"]["exact_krr_error"], Value::Null);
+    let old = service.get("/api/v1/models/later/versions/1").await.ok(200);
+
+    let job = service.submit_and_wait(&json!({"type": "certify", "model": "later"})).await;
+    assert_eq!((&job["status"], &job["type"], &job["version"]), (&json!("succeeded"), &json!("certify"), &json!(1)));
+    let guarantees = service.get("/api/v1/models/later/guarantees").await.ok(200);
+    assert!(guarantees["measured"]["exact_krr_error"].as_f64().unwrap() > 0.0, "{guarantees}");
+    assert_eq!(service.post("/api/v1/models/later/predict", &rows).await.ok(200), before);
+    let new = service.get("/api/v1/models/later/versions/1").await.ok(200);
+    assert_ne!(new["artifact_sha256"], old["artifact_sha256"]);
+    assert_eq!(new["created_at"], old["created_at"]);
+
+    // It equals what training would have measured.
+    let spec = json!({"features": {"count": 64}, "lambda": 1e-3});
+    service.train("at-once", "waves", &spec).await;
+    let at_once = service.get("/api/v1/models/at-once/guarantees").await.ok(200);
+    assert_eq!(at_once["measured"], guarantees["measured"]);
+    assert_eq!(at_once["guarantees"], guarantees["guarantees"]);
+
+    // Without its data set a model keeps what was measured, and no more can be.
+    service.call("DELETE", "/api/v1/datasets/waves").await.ok(204);
+    let kept = service.get("/api/v1/models/later/guarantees").await.ok(200);
+    assert_eq!(kept["guarantees"], guarantees["guarantees"]);
+    let certify = json!({"type": "certify", "model": "later"});
+    service.post("/api/v1/jobs", &certify).await.refused(404, "dataset_not_found");
+    for (wrong, status, code) in [
+        (json!({"type": "certify", "model": "nobody"}), 404, "model_not_found"),
+        (json!({"type": "certify"}), 422, "invalid_job"),
+        (json!({"type": "certify", "model": "later", "version": "x"}), 422, "invalid_job"),
+        (json!({"type": "certify", "model": "later", "dataset": "waves"}), 422, "invalid_job"),
+    ] {
+        service.post("/api/v1/jobs", &wrong).await.refused(status, code);
+    }
+}

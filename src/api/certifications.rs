@@ -1,0 +1,46 @@
+//! Jobs of type `certify`: what training left out is measured for a model that is there.
+
+use super::AppState;
+use super::error::ApiError;
+use super::jobs::{refuse_too_large, refuse_unknown, required_text};
+use crate::jobs::NewJob;
+use crate::training::{LARGEST_EXACT_ROWS, Problem, SpecLimits, TrainSpec, estimate_memory};
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
+
+/// The request as a job, with everything that can be known before it runs checked.
+pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJob, ApiError> {
+    let mut problems = refuse_unknown(body, &["type", "model", "version"]);
+    let name = required_text(body, "model", &mut problems);
+    let version = body.get("version").map(|version| version.as_u64().and_then(|number| u32::try_from(number).ok()));
+    if version == Some(None) {
+        problems.push(Problem { pointer: "/version".into(), detail: "must be the number of a version".into() });
+    }
+    if !problems.is_empty() {
+        return Err(ApiError::invalid("invalid_job", problems));
+    }
+    let entry = state.registry.find(name, version.flatten())?;
+    let predictor = state.shelf.get(&entry)?;
+    let report = &predictor.model().report;
+    let conflict = |detail: String| Err(ApiError::new(StatusCode::CONFLICT, "model_not_certifiable", detail));
+    if report.base_version.is_some() {
+        return conflict("its rows come from several data sets, of which one alone is known".into());
+    }
+    if report.training_rows as u64 > LARGEST_EXACT_ROWS {
+        let rows = report.training_rows;
+        return conflict(format!("the exact solve takes up to {LARGEST_EXACT_ROWS} rows, and it has {rows}"));
+    }
+    let dataset = state.datasets.find(&entry.dataset)?;
+    let raw: Value = serde_json::from_str(&predictor.model().spec).unwrap_or_default();
+    let limits = SpecLimits { feature_count: predictor.model().map.feature_count() };
+    let spec = TrainSpec::check("", Some(&raw), limits).map_err(|found| ApiError::invalid("invalid_job", found))?;
+    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
+    Ok(NewJob {
+        kind: "certify".into(),
+        model: name.to_owned(),
+        dataset: dataset.id,
+        payload: json!({"version": entry.version}),
+        idempotency_key: None,
+        fingerprint: String::new(),
+    })
+}
