@@ -15,6 +15,9 @@ mod path;
 /// Ridge regression without groups of its features.
 mod jackknife;
 
+/// What features that were not drawn would change.
+mod fresh_features;
+
 /// Exact kernel ridge regression, the yardstick.
 mod exact;
 
@@ -29,6 +32,7 @@ pub use classifier::{
 pub use exact::{
     DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
 };
+pub use fresh_features::{FreshInfluences, FreshSums};
 pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
 pub use jackknife::jackknife_weights;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};

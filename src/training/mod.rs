@@ -64,6 +64,9 @@ mod conformal;
 /// The mean of the error bars.
 mod error_bars;
 
+/// How much features that were not drawn would change.
+mod fresh_features;
+
 /// What a fit alone tells for the guarantees.
 mod evidence;
 

@@ -101,7 +101,7 @@ fn conjugate_gradients_take_the_golden_number_of_iterations() {
 /// damped one.
 #[test]
 fn random_features_precondition_as_well_as_the_golden_means_say() {
-    const DRAWS: u64 = 12;
+    const DRAWS: u64 = 6;
     let (inputs, targets) = data("syn3d");
     let column = targets.view().insert_axis(Axis(1));
     for case in load("pcg_syn3d.json")["statistical"].as_array().unwrap().iter().filter(|case| case["s"] != 0) {

@@ -2,9 +2,10 @@
 
 use crate::golden::{assert_close, data, feature_map, indices, load, number, vector};
 use bochner::linalg::Cholesky;
+use bochner::solver::{BlockGram, FreshSums, Gram};
 use bochner::theory::fresh_features::influence_variance;
 use bochner::theory::jackknife::group_variance;
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, s};
 use serde_json::Value;
 
 /// (ΨᵀΨ/n + λI), factored.
@@ -52,10 +53,13 @@ fn the_influence_of_fresh_features_is_the_golden_one() {
     for set in ["diabetes", "syn1d", "syn3d"] {
         for case in load(&format!("features_{set}.json"))["cases"].as_array().unwrap() {
             let (psi, inputs, targets) = features(set, case);
-            let (n, ridge) = (psi.nrows() as f64, number(&case["lam"]));
-            let factored = factor(&psi, ridge);
-            let weights = factored.solve(&(psi.t().dot(&targets) / n));
-            let residual = (&targets - &psi.dot(&weights)) / (n * ridge); // r
+            let ridge = number(&case["lam"]);
+            let weights = factor(&psi, ridge).solve(&(psi.t().dot(&targets) / psi.nrows() as f64));
+            let residual = (&targets - &psi.dot(&weights)).insert_axis(Axis(1));
+            let mut block = BlockGram::<f64>::new(psi.ncols(), 1);
+            block.fill(&mut psi.clone(), targets.view().insert_axis(Axis(1)), None);
+            let mut gram = Gram::new(psi.ncols(), 1);
+            gram.add(&block);
 
             let golden = &case["fresh"];
             let mut fresh_case = case.clone();
@@ -65,16 +69,16 @@ fn the_influence_of_fresh_features_is_the_golden_one() {
             // Unnormalised: the map divides by √(number of draws).
             let fresh = feature_map(&fresh_case).projector::<f64>().transform(inputs.view()) * (count as f64).sqrt();
             let draws = case["m"].as_u64().unwrap() as usize;
-            let hidden = factored.solve_columns(psi.t().dot(&fresh) / n); // (ΨᵀΨ + nλI)⁻¹Ψᵀψᵥ, s×columns
-            let predicted = psi.dot(&hidden); // h(xᵢ, v)
-            let activity = fresh.t().dot(&residual); // a(v)
+            let mut sums = FreshSums::new(psi.ncols(), fresh.ncols(), 1);
+            for (from, to) in [(0, 40), (40, psi.nrows())] {
+                let rows = s![from..to, ..];
+                sums.add(psi.slice(rows), fresh.slice(rows), residual.slice(rows));
+            }
+            let influences = sums.finish(&gram.into_normal_equations(), ridge, count, 1).unwrap();
+            let influences = influences.at(psi.view(), fresh.view()).remove(0);
             for (row, expected) in indices(&golden["rows"]).into_iter().zip(&vector(&golden["per_row"])) {
-                let influence = |v: usize| {
-                    let columns = (v..fresh.ncols()).step_by(count);
-                    columns.map(|column| activity[column] * (fresh[[row, column]] - predicted[[row, column]])).sum()
-                };
-                let influences: Vec<f64> = (0..count).map(influence).collect();
-                assert_close(influence_variance(&influences, draws) / expected, 1.0, 1e-6, "fresh features");
+                let found = influence_variance(&influences.row(row).to_vec(), draws);
+                assert_close(found / expected, 1.0, 1e-6, "fresh features");
             }
         }
     }

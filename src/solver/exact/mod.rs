@@ -38,12 +38,16 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 /// Rows up to which K is held and factored.
-pub const DENSE_ROWS: usize = 2_048;
+pub const DENSE_ROWS: usize = 3_000;
 
 /// Residuals in f64 at most, and the least that an inner solve must gain between two of them.
 const CORRECTIONS: usize = 12;
 const INNER_TOLERANCE: f64 = 1e-4;
-const ITERATION_LIMIT: usize = 2_000;
+
+/// Iterations in all: as many as two million million kernel values allow, within bounds. Counted and not timed,
+/// so that the solution is the same on every run.
+const KERNEL_VALUES: f64 = 2e12;
+const ITERATIONS: std::ops::RangeInclusive<usize> = 50..=1_000;
 
 /// The system.
 #[derive(Clone, Copy)]
@@ -141,7 +145,9 @@ impl ExactProblem<'_> {
             let relative = left.iter().zip(&sizes).map(|(left, size)| if *size > 0.0 { left / size } else { 0.0 });
             let relative = relative.fold(0.0, f64::max);
             let converged = relative <= self.tolerance;
-            if converged || corrections == CORRECTIONS || !relative.is_finite() {
+            let stuck = relative > 0.9 * before && self.precision == Precision::Double;
+            let spent = corrections == CORRECTIONS || iterations >= self.iteration_limit() || stuck;
+            if converged || spent || !relative.is_finite() {
                 let evidence = ExactEvidence {
                     relative_residual: relative,
                     residual_norm: left.dot(&left).sqrt(),
@@ -158,7 +164,7 @@ impl ExactProblem<'_> {
             let in_double = self.precision == Precision::Double || relative > 0.3 * before;
             let needed = self.tolerance / relative;
             let tolerance = if in_double { needed } else { (0.5 * needed).max(INNER_TOLERANCE) };
-            let goal = Goal { tolerance, iteration_limit: ITERATION_LIMIT };
+            let goal = Goal { tolerance, iteration_limit: self.iteration_limit() - iterations };
             let multiply = |v: &Array2<f64>| {
                 if in_double { self.multiply(&double, v, go_on) } else { self.multiply(&single, v, go_on) }
             };
@@ -168,6 +174,11 @@ impl ExactProblem<'_> {
             corrections += 1;
             before = relative;
         }
+    }
+
+    fn iteration_limit(&self) -> usize {
+        let affordable = KERNEL_VALUES / (self.inputs.nrows() as f64).powi(2);
+        (affordable as usize).clamp(*ITERATIONS.start(), *ITERATIONS.end())
     }
 
     /// nλ.
