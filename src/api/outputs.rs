@@ -116,7 +116,7 @@ impl Outputs {
     pub(super) fn extra_work(&self, model: &FittedModel) -> usize {
         let spread = if self.wants(Output::Spread) { model.weights.nrows().pow(2) } else { 0 };
         let bars = model.error_bars.as_ref().filter(|_| self.wants(Output::ErrorBar));
-        spread + bars.map_or(0, ErrorBars::len)
+        spread + bars.map_or(0, ErrorBars::number_count)
     }
 
     /// Computes what was asked for.

@@ -94,7 +94,7 @@ impl Request {
             let nearest = suggest::nearest(name, KNOWN.into_iter());
             return Err(invalid(pointer("", name), format!("unknown field{nearest}")));
         }
-        let outputs = Outputs::read(&body, model)?;
+        let outputs = Outputs::read(body, model)?;
         let columns = &model.inputs.encoding.columns;
         let cells = match (body.get("rows"), body.get("records")) {
             (Some(rows), None) => {

@@ -8,9 +8,11 @@ pub trait Exponential: Real {
     fn decays(rate: Self, values: &mut [Self]);
 
     /// |x|.
+    #[must_use]
     fn magnitude(self) -> Self;
 
     /// √x.
+    #[must_use]
     fn root(self) -> Self;
 }
 
@@ -19,7 +21,7 @@ const ROUNDER_SINGLE: f32 = 12_582_912.0;
 const ROUNDER_DOUBLE: f64 = 6_755_399_441_055_744.0;
 
 /// ln 2 in two parts, the first short enough for exact products. [Cody & Waite 1980]
-const HIGH_SINGLE: f32 = 0.693_359_375;
+const HIGH_SINGLE: f32 = 0.693_359_4;
 const LOW_SINGLE: f32 = -2.121_944_4e-4;
 const HIGH_DOUBLE: f64 = 6.931_471_803_691_238e-1;
 const LOW_DOUBLE: f64 = 1.908_214_929_270_587_7e-10;

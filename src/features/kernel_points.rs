@@ -30,6 +30,7 @@ impl<T: Exponential> KernelPoints<T> {
     }
 
     /// The points at these positions, in this order.
+    #[must_use]
     pub fn select(&self, positions: &[usize]) -> Self {
         Self::new(self.kernel, self.inputs.select(ndarray::Axis(0), positions).view())
     }
@@ -112,7 +113,9 @@ impl Shape {
             }
             Self::Polynomial { scale, linear, quadratic } => {
                 add_over_coordinates(point, others, columns, values, |difference| difference * difference);
-                values.iter_mut().for_each(|value| *value = value.root());
+                for value in &mut *values {
+                    *value = value.root();
+                }
                 let mut factors = values.to_vec();
                 let [scale, linear, quadratic] = [scale, linear, quadratic].map(T::from_f64);
                 for factor in &mut factors {
@@ -133,7 +136,9 @@ impl Shape {
                         }
                     });
                 }
-                values.iter_mut().for_each(|value| *value = T::one() / *value);
+                for value in values {
+                    *value = T::one() / *value;
+                }
             }
         }
     }

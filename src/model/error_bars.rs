@@ -35,7 +35,7 @@ impl ErrorBars {
     }
 
     /// Numbers it holds.
-    pub fn len(&self) -> usize {
+    pub fn number_count(&self) -> usize {
         self.weights.len()
     }
 

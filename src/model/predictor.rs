@@ -86,7 +86,7 @@ impl Predictor {
             Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
         };
         let factor = self.model.spread.as_ref().map_or(0, |spread| spread.factor.len());
-        let bars = self.model.error_bars.as_ref().map_or(0, ErrorBars::len);
+        let bars = self.model.error_bars.as_ref().map_or(0, ErrorBars::number_count);
         frequencies + (2 * self.model.weights.len() + factor + bars) * 8 + 4096
     }
 

@@ -55,6 +55,8 @@ fn without(equations: &NormalEquations, left_out: &[usize], factor: &Cholesky) -
     let core = Cholesky::factor(inverse_columns.select(Axis(0), left_out), 1)?;
     let along = core.solve_columns(weights.select(Axis(0), left_out)); // M_JJ⁻¹ u_J
     weights -= &inverse_columns.dot(&along);
-    left_out.iter().for_each(|&column| weights.row_mut(column).fill(0.0));
+    for &column in left_out {
+        weights.row_mut(column).fill(0.0);
+    }
     Ok(weights)
 }

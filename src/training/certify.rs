@@ -95,7 +95,7 @@ pub(super) fn certify(
 
     let mut model = predictor.into_model();
     if let Some(evidence) = &mut model.evidence {
-        evidence.exact = trusted.then(|| ExactEvidence {
+        evidence.exact = trusted.then_some(ExactEvidence {
             quadratic_form: exact.quadratic_form,
             fitted_square: Some(exact.fitted_square),
             fitted_form: None,

@@ -69,7 +69,9 @@ impl PivotedCholesky {
                 }
                 fresh.assign(&rows);
             });
-            pivots.iter().for_each(|&pivot| missing[pivot] = 0.0);
+            for &pivot in &pivots {
+                missing[pivot] = 0.0;
+            }
             rank += count;
         }
         factor = factor.slice(s![.., ..rank]).to_owned();
