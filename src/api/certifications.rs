@@ -2,9 +2,9 @@
 
 use super::AppState;
 use super::error::ApiError;
-use super::jobs::{refuse_too_large, refuse_unknown, required_text};
+use super::jobs::{named_version, refuse_too_large, refuse_unknown, required_text};
 use crate::jobs::NewJob;
-use crate::training::{LARGEST_EXACT_ROWS, Problem, SpecLimits, TrainSpec, estimate_memory};
+use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_memory};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -12,14 +12,11 @@ use serde_json::{Map, Value, json};
 pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJob, ApiError> {
     let mut problems = refuse_unknown(body, &["type", "model", "version"]);
     let name = required_text(body, "model", &mut problems);
-    let version = body.get("version").map(|version| version.as_u64().and_then(|number| u32::try_from(number).ok()));
-    if version == Some(None) {
-        problems.push(Problem { pointer: "/version".into(), detail: "must be the number of a version".into() });
-    }
+    let version = named_version(body, &mut problems);
     if !problems.is_empty() {
         return Err(ApiError::invalid("invalid_job", problems));
     }
-    let entry = state.registry.find(name, version.flatten())?;
+    let entry = state.registry.find(name, version)?;
     let predictor = state.shelf.get(&entry)?;
     let report = &predictor.model().report;
     let conflict = |detail: String| Err(ApiError::new(StatusCode::CONFLICT, "model_not_certifiable", detail));

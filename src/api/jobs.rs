@@ -218,6 +218,16 @@ pub(super) fn required_text<'a>(body: &'a Map<String, Value>, name: &str, proble
     }
 }
 
+/// The version that a request names, if it does, or a problem.
+pub(super) fn named_version(body: &Map<String, Value>, problems: &mut Vec<Problem>) -> Option<u32> {
+    let named = body.get("version")?;
+    let version = named.as_u64().and_then(|number| u32::try_from(number).ok());
+    if version.is_none() {
+        problems.push(Problem { pointer: "/version".into(), detail: "must be the number of a version".into() });
+    }
+    version
+}
+
 /// Refuses a job that needs more bytes than training may take.
 pub(super) fn refuse_too_large(state: &AppState, need: u64) -> Result<(), ApiError> {
     let have = state.config.training_memory.0;

@@ -3,7 +3,7 @@
 use super::AppState;
 use super::error::ApiError;
 use super::extract::{JsonBody, ModelName};
-use super::jobs::{accept, canonical, refuse_too_large, refuse_unknown, required_text};
+use super::jobs::{accept, canonical, named_version, refuse_too_large, refuse_unknown, required_text};
 use crate::jobs::NewJob;
 use crate::training::{Problem, SpecLimits, TrainSpec, alignment, estimate_memory};
 use axum::extract::State;
@@ -30,14 +30,10 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     };
     let mut problems = refuse_unknown(body, &["dataset", "version"]);
     let dataset = required_text(body, "dataset", &mut problems);
-    let version = body.get("version").map(|version| version.as_u64().and_then(|number| u32::try_from(number).ok()));
-    if version == Some(None) {
-        problems.push(Problem { pointer: "/version".into(), detail: "must be the number of a version".into() });
-    }
+    let version = named_version(body, &mut problems);
     if !problems.is_empty() {
         return Err(ApiError::invalid("invalid_job", problems));
     }
-    let version = version.flatten();
     let dataset = state.datasets.find(dataset)?;
     let entry = state.registry.find(name, version)?;
     let predictor = state.shelf.get(&entry)?;

@@ -99,8 +99,8 @@ impl Cost {
 pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
     match target {
         Target::Error(error) => vec![
-            problem.for_error("wang.remark1", error, absolute_constant),
-            problem.for_error("bochner.theorem1_relative", error, relative_constant),
+            problem.for_error("wang.remark1", error, &ABSOLUTE),
+            problem.for_error("bochner.theorem1_relative", error, &RELATIVE),
         ],
         Target::SpectralDelta(delta) => vec![
             problem.for_delta("avron.theorem7", delta, Some(problem.plain_leverage())),
@@ -120,7 +120,18 @@ pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
     }
 }
 
-/// c with E(f_s − f)² ≤ (c/m)·Q at s features and λ, where Theorem 1 applies.
+/// A bound of the form E(f_s − f)² ≤ (c/m)·Q.
+struct ErrorBound {
+    /// c at s features and λ, where it applies.
+    constant: fn(&Problem, usize, f64) -> Option<f64>,
+    /// The smallest λ at which it applies to s features.
+    smallest_ridge: fn(f64, usize, usize, f64) -> f64,
+}
+
+const ABSOLUTE: ErrorBound = ErrorBound { constant: absolute_constant, smallest_ridge: wang::threshold };
+const RELATIVE: ErrorBound = ErrorBound { constant: relative_constant, smallest_ridge: smallest_certified_ridge };
+
+/// Theorem 1's c at s features and λ, where it applies.
 fn absolute_constant(problem: &Problem, feature_count: usize, ridge: f64) -> Option<f64> {
     let Problem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
     (ridge >= wang::threshold(b, n, feature_count, delta)).then(|| wang::theorem1_bound(b, 1, 1.0))
@@ -163,12 +174,12 @@ impl Problem {
 
     /// The smallest s with (c/m)·mean(y²)/(4λ) ≤ error: too few features come first, then enough, and where
     /// λ is fixed there may be too many for the theorem.
-    fn for_error(&self, id: &'static str, error: f64, constant: fn(&Self, usize, f64) -> Option<f64>) -> Choice {
+    fn for_error(&self, id: &'static str, error: f64, theorem: &ErrorBound) -> Choice {
         let columns = |draws: u64| draws as usize * self.columns_per_draw;
         let bound = |draws: u64| {
             let ridge = self.ridge(columns(draws));
             let worst = wang::worst_quadratic_form(self.target_mean_square, ridge);
-            Some(constant(self, columns(draws), ridge)? * worst / draws as f64)
+            Some((theorem.constant)(self, columns(draws), ridge)? * worst / draws as f64)
         };
         let too_few = |draws| bound(draws).is_some_and(|bound| bound > error);
         let mut high = 1;
@@ -189,8 +200,10 @@ impl Problem {
             Some(_) => self.choice(id, Form::Requirement, None, ridge, "the error is too small for any"),
             None => {
                 let (b, n, delta) = (self.feature_bound, self.sample_count, self.failure_probability);
-                let smallest = smallest_certified_ridge(b, n, columns(high), delta);
-                let why = format!("lambda = {ridge:.3e} is too small for {n} rows; {smallest:.3e} would be certified");
+                let smallest = (theorem.smallest_ridge)(b, n, columns(high), delta);
+                let why = format!(
+                    "lambda = {ridge:.3e} is too small for this theorem on {n} rows; it reaches down to {smallest:.3e}"
+                );
                 self.choice(id, Form::Requirement, None, ridge, &why)
             }
         }
@@ -287,7 +300,7 @@ mod tests {
         let small = Problem { ridge: PlannedRidge::Fixed(1e-6), ..PROBLEM };
         for choice in plan(&small, Target::Error(0.05)) {
             assert_eq!((choice.feature_count, choice.cost), (None, None));
-            assert!(choice.statement.contains("would be certified"), "{}", choice.statement);
+            assert!(choice.statement.contains("it reaches down to"), "{}", choice.statement);
         }
         // The relative bound reaches where Theorem 1 does not.
         let between = plan(&Problem { ridge: PlannedRidge::Fixed(0.01), ..PROBLEM }, Target::Error(0.1));
