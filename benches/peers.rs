@@ -26,7 +26,7 @@ fn main() {
     println!("n = {n}, d = {d}, s = {s}, lambda = {RIDGE:e}, threads = {threads}");
 
     let start = Instant::now();
-    let model = fit(&table, s, threads, &json!(RIDGE));
+    let model = fit(&table, s, threads, &json!(RIDGE), false);
     let ours = start.elapsed().as_secs_f64();
     let memory = peak_mib();
     let error = test_error(&table, model);
@@ -34,7 +34,7 @@ fn main() {
 
     let small = Synthetic { n: RIDGE_CV_ROWS, d };
     let start = Instant::now();
-    drop(fit(&small, s, threads, &json!("search")));
+    drop(fit(&small, s, threads, &json!("search"), false));
     let search = start.elapsed().as_secs_f64();
     println!("bochner search over {RIDGE_CV_ROWS} rows {search:.2} s");
 

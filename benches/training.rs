@@ -24,25 +24,27 @@ fn main() {
         let table = InMemory::of(&Synthetic { n, d });
         let block = Array2::from_shape_fn((BLOCK_ROWS, s), |(i, j)| ((i * 7 + j * 13) as f32).cos() / 32.0);
         // Turn by turn, and the median over the rounds of times and of ratios within a round: on a shared
-        // machine the speed drifts, for all four together.
+        // machine the speed drifts, for all of them together.
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
-            let turns: [&dyn Fn(); 4] = [
+            let turns: [&dyn Fn(); 5] = [
                 &|| syrk_alone(&block, n, threads),
                 &|| features_alone(n, d, s, threads),
-                &|| drop(fit(&table, s, threads, &json!(1e-4))),
-                &|| drop(fit(&table, s, threads, &json!("search"))),
+                &|| drop(fit(&table, s, threads, &json!(1e-4), false)),
+                &|| drop(fit(&table, s, threads, &json!("search"), false)),
+                &|| drop(fit(&table, s, threads, &json!(1e-4), true)),
             ];
             rounds.push(turns.map(seconds));
         }
         let time = |turn: usize| median(rounds.iter().map(|round| round[turn]));
         let ratio = |turn: usize, to: usize| median(rounds.iter().map(|round| round[turn] / round[to]));
-        let [limit, features, single, searched] = [0, 1, 2, 3].map(time);
+        let [limit, features, single, searched, with_bars] = [0, 1, 2, 3, 4].map(time);
         println!("n = {n}, d = {d}, s = {s}, threads = {threads}");
         println!("  f32 syrk alone     {limit:7.2} s   1.00");
         println!("  features alone     {features:7.2} s   {:.2}", ratio(1, 0));
         println!("  training, one λ    {single:7.2} s   {:.2}", ratio(2, 0));
         println!("  training, λ search {searched:7.2} s   {:.2}   {:.2} single fits", ratio(3, 0), ratio(3, 2));
+        println!("  one λ, error bars  {with_bars:7.2} s   {:.2}   {:.2} single fits", ratio(4, 0), ratio(4, 2));
         match halves {
             Some((half, of_n, of_shape)) if 2 * of_n == n && of_shape == (d, s) => {
                 println!("  twice the rows of the run before, {:.2} times its time at one λ", single / half);

@@ -44,7 +44,7 @@ impl Observer for Silent {
 }
 
 /// Trains on all rows and prints how long each stage took.
-pub(crate) fn fit(table: &dyn Rows, s: usize, threads: usize, lambda: &Value) -> FittedModel {
+pub(crate) fn fit(table: &dyn Rows, s: usize, threads: usize, lambda: &Value, error_bars: bool) -> FittedModel {
     let column = |index: usize| Column {
         name: format!("c{index}"),
         kind: ColumnKind::Numeric,
@@ -63,8 +63,10 @@ pub(crate) fn fit(table: &dyn Rows, s: usize, threads: usize, lambda: &Value) ->
         task: Task::Regression,
         row_count: table.row_count() as u64,
     };
-    let raw =
-        json!({"lambda": lambda, "features": {"count": s}, "validation_fraction": 0, "guarantees": {"exact_rows": 0}});
+    let raw = json!({
+        "lambda": lambda, "features": {"count": s}, "validation_fraction": 0, "error_bars": error_bars,
+        "guarantees": {"exact_rows": 0},
+    });
     let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: s }).expect("a valid spec");
     let trained = train(table, &schema, "bench", &spec, Resources { threads, cache_bytes: 0 }, &Silent)
         .expect("training succeeds");
