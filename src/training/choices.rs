@@ -94,6 +94,29 @@ pub(super) fn check_count(features: &Fields, map: MapKind, most: u64) -> usize {
     features.integer("count", default, fits, &requirement) as usize
 }
 
-pub(super) fn default_scaling(kernel: KernelShape) -> ScalingRule {
-    if matches!(kernel, KernelShape::Spline { .. }) { ScalingRule::Unit } else { ScalingRule::Standard }
+/// A rule, or none where it is to be searched for together with the bandwidth, as it is by default then.
+pub(super) fn check_scaling(spec: &Fields, kernel: KernelShape, bandwidth: BandwidthRule) -> Option<ScalingRule> {
+    let of_spline = matches!(kernel, KernelShape::Spline { .. });
+    let default = match bandwidth {
+        BandwidthRule::Search => None,
+        _ if of_spline => Some(ScalingRule::Unit),
+        _ => Some(ScalingRule::Standard),
+    };
+    let scaling = spec.choice(
+        "scaling",
+        default,
+        &[
+            ("standard", Some(ScalingRule::Standard)),
+            ("minmax", Some(ScalingRule::Minmax)),
+            ("unit", Some(ScalingRule::Unit)),
+            ("none", Some(ScalingRule::None)),
+            ("search", None),
+        ],
+    );
+    if of_spline && !matches!(scaling, Some(ScalingRule::Unit | ScalingRule::None)) {
+        spec.problem("scaling", "the spline kernel lives on [0, 1]; use unit, or none for inputs that do".into());
+    } else if scaling.is_none() && bandwidth != BandwidthRule::Search {
+        spec.problem("scaling", "is searched for together with the bandwidth: set that to search, too".into());
+    }
+    scaling
 }

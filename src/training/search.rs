@@ -81,26 +81,26 @@ impl Problem<'_> {
 
     /// The bandwidth, between 1/16 and twice `rule`, whose leave-one-out error at its own best λ is
     /// smallest: coarsely on few features, then once more around the best on twice as many. All
-    /// candidates share their random directions.
-    pub(super) fn search_bandwidth(&self, spec: &TrainSpec, rule: f64) -> Result<f64, TrainError> {
+    /// candidates share their random directions. With it comes that error, in the units of the coded targets.
+    pub(super) fn search_bandwidth(&self, spec: &TrainSpec, rule: f64) -> Result<(f64, f64), TrainError> {
         const COARSE: [f64; 11] = [2.0, 1.414, 1.0, 0.707, 0.5, 0.354, 0.25, 0.177, 0.125, 0.088, 0.0625];
         const FINE: [f64; 5] = [1.189, 1.0, 0.841, 0.707, 0.595];
         let tries = (COARSE.len() + FINE.len()) as f64;
         let mut tried = 0.0;
-        let mut best_around = |centre: f64, factors: &[f64], feature_count: usize| -> Result<f64, TrainError> {
-            let mut best = (f64::INFINITY, centre);
+        let mut best_around = |centre: f64, factors: &[f64], feature_count: usize| -> Result<(f64, f64), TrainError> {
+            let mut best = (centre, f64::INFINITY);
             for factor in factors {
                 let bandwidth = centre * factor;
                 let error = self.error_at(spec, bandwidth, feature_count.min(spec.feature_count))?;
-                if error < best.0 {
-                    best = (error, bandwidth);
+                if error < best.1 {
+                    best = (bandwidth, error);
                 }
                 tried += 1.0;
                 self.run.tick(Stage::Search, tried / tries)?;
             }
-            Ok(best.1)
+            Ok(best)
         };
-        let coarse = best_around(rule, &COARSE, COARSE_FEATURES)?;
+        let (coarse, _) = best_around(rule, &COARSE, COARSE_FEATURES)?;
         best_around(coarse, &FINE, FINE_FEATURES)
     }
 

@@ -1,6 +1,6 @@
 //! What to train: raw JSON to a checked spec. Only a checked spec can be trained on.
 
-use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, default_scaling};
+use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, check_scaling};
 use super::classes::ClassWeight;
 use super::fields::{Fields, Problem};
 use super::learner::Learner;
@@ -68,7 +68,7 @@ pub struct TrainSpec {
     /// λ.
     pub lambda: LambdaRule,
     /// Of the inputs.
-    pub scaling: ScalingRule,
+    pub scaling: Option<ScalingRule>,
     /// About missing input cells.
     pub missing: MissingRule,
     /// Whether the model keeps what its predictive spread needs: s²/2 numbers.
@@ -135,11 +135,12 @@ impl TrainSpec {
         let learners = Learner::ALL.map(|(name, learner)| (name, Some(learner)));
         let kernel = check_kernel(&kernel_fields);
         let map = check_map(&features, kernel);
+        let bandwidth = check_bandwidth(&kernel_fields, kernel);
         let checked = Self {
             learner: spec.choice("learner", None, &learners),
             class_weight: spec.choice("class_weight", ClassWeight::None, &ClassWeight::ALL),
             kernel,
-            bandwidth: check_bandwidth(&kernel_fields, kernel),
+            bandwidth,
             feature_count: check_count(&features, map, limits.feature_count as u64),
             map,
             sampling: check_sampling(&features, kernel),
@@ -155,16 +156,7 @@ impl TrainSpec {
                 |value| (value > 0.0 && value.is_finite()).then_some(LambdaRule::Fixed(value)),
                 "a number above 0",
             ),
-            scaling: spec.choice(
-                "scaling",
-                default_scaling(kernel),
-                &[
-                    ("standard", ScalingRule::Standard),
-                    ("minmax", ScalingRule::Minmax),
-                    ("unit", ScalingRule::Unit),
-                    ("none", ScalingRule::None),
-                ],
-            ),
+            scaling: check_scaling(&spec, kernel, bandwidth),
             missing: spec.choice(
                 "missing",
                 MissingRule::Mean,
@@ -196,14 +188,6 @@ impl TrainSpec {
         }
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
             spec.problem("lambda", "no theorem certifies a lambda for unbounded features".into());
-        }
-        if matches!(kernel, KernelShape::Spline { .. })
-            && !matches!(checked.scaling, ScalingRule::Unit | ScalingRule::None)
-        {
-            spec.problem(
-                "scaling",
-                "the spline kernel lives on [0, 1]: use unit, or none if the input is there already".into(),
-            );
         }
         let problems = problems.into_inner();
         if problems.is_empty() { Ok(checked) } else { Err(problems) }
@@ -260,7 +244,7 @@ impl TrainSpec {
     /// Whether nothing about the kernel or λ was taken from the rows.
     pub(super) fn is_fixed_in_advance(&self) -> bool {
         let bandwidth = !self.kernel.has_bandwidth() || matches!(self.bandwidth, BandwidthRule::Fixed(_));
-        bandwidth && self.scaling == ScalingRule::None && self.lambda != LambdaRule::Search
+        bandwidth && self.scaling == Some(ScalingRule::None) && self.lambda != LambdaRule::Search
     }
 
     /// The spec with every default written out.
@@ -294,7 +278,7 @@ impl TrainSpec {
                 LambdaRule::Certified => json!("certified"),
                 LambdaRule::Fixed(value) => json!(value),
             },
-            "scaling": self.scaling,
+            "scaling": self.scaling.map_or(json!("search"), |rule| json!(rule)),
             "missing": self.missing,
             "spread": self.spread,
             "error_bars": self.error_bars,
@@ -388,6 +372,17 @@ mod tests {
             assert!(pointers.iter().any(|found| found == pointer), "{pointer} in {pointers:?}");
         }
         assert_eq!(problems(&json!([1]))[0].1, "must be an object");
+    }
+
+    #[test]
+    fn scaling_is_searched_for_with_the_bandwidth_alone() {
+        let check = |raw: Value| TrainSpec::check("", Some(&raw), LIMITS);
+        let searched = check(json!({"kernel": {"bandwidth": "search"}})).unwrap();
+        assert_eq!(searched.to_json()["scaling"], "search");
+        assert_eq!(check(searched.to_json()).unwrap(), searched, "the spec with its defaults is the same spec");
+        let given = check(json!({"kernel": {"bandwidth": "search"}, "scaling": "unit"})).unwrap();
+        assert_eq!(given.scaling, Some(ScalingRule::Unit));
+        assert_eq!(check(json!({"scaling": "search"})).unwrap_err()[0].pointer, "/scaling");
     }
 
     #[test]

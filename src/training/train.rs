@@ -15,7 +15,7 @@ use super::rows::{PartedRows, groups};
 use super::search::Problem;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{BandwidthRule, TrainSpec};
-use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, Schema, Task, split};
+use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, ScalingRule, Schema, Task, split};
 use crate::features::Kernel;
 use crate::model::{FitReport, FittedModel, Head, InputPipeline, Labels, Predictor, SolverReport, TargetCoding};
 use ndarray::{Array2, Axis};
@@ -51,16 +51,14 @@ pub fn train(
     let rows = PartedRows::new(rows, roles, parts);
     let mut run = Run { rows, threads: resources.threads, observer, class_weights: None };
     let (moments, targets) = run.moments(&encoding)?;
-    let scaling = Scaling::fit(spec.scaling, &moments);
-    let variances = scaling.scaled_variances(&moments);
-    check_learnable(&run, &encoding, &variances, schema, &targets)?;
-    let inputs = InputPipeline { encoding, scaling };
+    check_learnable(&run, &encoding, &moments, schema, &targets)?;
     let outputs = Outputs::of(schema, &targets, &mut run, spec.class_weight)?;
     let (run, coding) = (&run, &outputs.coding);
     clock.lap(Stage::Scale);
 
+    let Chosen { scaling, inputs, kernel, .. } = choose(run, &encoding, &moments, coding, spec)?;
+    let spec = &TrainSpec { scaling: Some(scaling), ..spec.clone() };
     let problem = Problem { run, inputs: &inputs, coding };
-    let kernel = resolve_kernel(&problem, spec, &variances)?;
     clock.lap(Stage::Search);
 
     let map = spec.sample_map(kernel, spec.feature_count, inputs.input_dim());
@@ -187,16 +185,49 @@ fn calibrated(run: &Run, mut model: FittedModel, gives_log_odds: bool) -> Result
     Ok(Predictor::new(model))
 }
 
-fn resolve_kernel(problem: &Problem, spec: &TrainSpec, variances: &[f64]) -> Result<Kernel, TrainError> {
+/// How inputs are scaled and which kernel is fitted.
+struct Chosen {
+    scaling: ScalingRule,
+    inputs: InputPipeline,
+    kernel: Kernel,
+    /// Of a search.
+    error: f64,
+}
+
+/// As the spec says; where scaling is searched for, the one with the smaller error at its own best bandwidth.
+fn choose(
+    run: &Run,
+    encoding: &Encoding,
+    moments: &[ColumnMoments],
+    coding: &TargetCoding,
+    spec: &TrainSpec,
+) -> Result<Chosen, TrainError> {
+    let searched = [ScalingRule::Standard, ScalingRule::Minmax];
+    let candidates = spec.scaling.as_ref().map_or(&searched[..], std::slice::from_ref);
+    let mut best: Option<Chosen> = None;
+    for &rule in candidates {
+        let scaling = Scaling::fit(rule, moments);
+        let variances = scaling.scaled_variances(moments);
+        let inputs = InputPipeline { encoding: encoding.clone(), scaling };
+        let (kernel, error) = resolve_kernel(&Problem { run, inputs: &inputs, coding }, spec, &variances)?;
+        if best.as_ref().is_none_or(|best| error < best.error) {
+            best = Some(Chosen { scaling: rule, inputs, kernel, error });
+        }
+    }
+    Ok(best.expect("there is a candidate"))
+}
+
+/// The kernel with its bandwidth, and the error of a search for it.
+fn resolve_kernel(problem: &Problem, spec: &TrainSpec, variances: &[f64]) -> Result<(Kernel, f64), TrainError> {
     let (run, inputs) = (problem.run, problem.inputs);
-    let bandwidth = match spec.bandwidth {
-        BandwidthRule::Fixed(value) => value,
-        BandwidthRule::MeanDistance => mean_distance(run, spec.kernel, inputs, variances)?,
-        BandwidthRule::Median => median_distance(run, spec.kernel, inputs)?,
+    let (bandwidth, error) = match spec.bandwidth {
+        BandwidthRule::Fixed(value) => (value, 0.0),
+        BandwidthRule::MeanDistance => (mean_distance(run, spec.kernel, inputs, variances)?, 0.0),
+        BandwidthRule::Median => (median_distance(run, spec.kernel, inputs)?, 0.0),
         BandwidthRule::Search => problem.search_bandwidth(spec, mean_distance(run, spec.kernel, inputs, variances)?)?,
     };
     if bandwidth > 0.0 && bandwidth.is_finite() {
-        Ok(spec.kernel.with_bandwidth(bandwidth))
+        Ok((spec.kernel.with_bandwidth(bandwidth), error))
     } else {
         Err(TrainError::Data(format!("the bandwidth rule gives {bandwidth}: most rows are equal; set a number")))
     }
@@ -206,12 +237,12 @@ fn resolve_kernel(problem: &Problem, spec: &TrainSpec, variances: &[f64]) -> Res
 fn check_learnable(
     run: &Run,
     encoding: &Encoding,
-    variances: &[f64],
+    moments: &[ColumnMoments],
     schema: &Schema,
     targets: &[ColumnMoments],
 ) -> Result<(), TrainError> {
     let refuse = |detail: &str| Err(TrainError::Data(detail.to_owned()));
-    if let Some(input) = variances.iter().position(|variance| !variance.is_finite()) {
+    if let Some(input) = moments.iter().position(|moments| !moments.variance().is_finite()) {
         let name = encoding.column_of(input).map_or("?", |column| column.name.as_str());
         return refuse(&format!("the values of column '{name}' are so large that their squares overflow; rescale it"));
     }
@@ -222,7 +253,7 @@ fn check_learnable(
     if run.rows.count(Part::Training) < 2 {
         return refuse("fewer than two rows are left for training");
     }
-    if variances.iter().all(|variance| *variance == 0.0) {
+    if moments.iter().all(ColumnMoments::is_constant) {
         return refuse("no input varies over the training rows, so no input can tell anything about the target");
     }
     if let Some((name, _)) = named().find(|(_, moments)| moments.is_constant()) {

@@ -199,3 +199,30 @@ fn the_bandwidth_search_beats_a_rule_that_is_too_wide() {
         "{rule:?} {searched:?}"
     );
 }
+
+/// Searched for with the bandwidth, the scaling is the one whose own search ends at the smaller error, and the
+/// spec of the model names it.
+#[test]
+fn the_scaling_search_takes_the_better_of_two() {
+    // A skewed input that matters on a logarithmic scale, and one that is even.
+    let row = |i: usize| {
+        let (a, b) = ((i as f64 * 0.618_034).fract(), (i as f64 * 0.414_214).fract());
+        [(6.0 * a).exp(), b, (9.0 * a).sin() + b]
+    };
+    let table = Memory { cells: (0..1_500).flat_map(row).collect(), columns: 3 };
+    let train = |scaling: Option<&str>| {
+        let mut raw = json!({
+            "features": {"count": 64}, "kernel": {"bandwidth": "search"}, "guarantees": {"exact_rows": 0},
+        });
+        if let Some(scaling) = scaling {
+            raw["scaling"] = json!(scaling);
+        }
+        fit(&table, &raw, 2).unwrap().model
+    };
+    let (searched, standard, minmax) = (train(None), train(Some("standard")), train(Some("minmax")));
+    let error = |model: &bochner::model::FittedModel| model.report.ridge().unwrap().loo_mse.unwrap();
+    let better = if error(&standard) < error(&minmax) { &standard } else { &minmax };
+    assert!((error(&standard) / error(&minmax) - 1.0).abs() > 0.01, "the two must differ to tell them apart");
+    assert_eq!(searched.weights, better.weights);
+    assert_eq!(searched.spec, better.spec);
+}
