@@ -46,3 +46,20 @@ impl ErrorBars {
             && self.weights.iter().all(|weight| weight.is_finite())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    /// Two groups, two outputs, ψ = (1, 2): predictions 5 and 1 of the first, 3 and 3 of the second, so
+    /// variances ½((5−3)² + (1−3)²) = 4 and 0.
+    #[test]
+    fn the_spread_over_groups_by_hand() {
+        let without = [array![[1.0, 3.0], [2.0, 0.0]], array![[1.0, 1.0], [0.0, 1.0]]];
+        let bars = ErrorBars::new(&without).unwrap();
+        assert_eq!(bars.standard_deviations(array![1.0, 2.0].view()), [2.0, 0.0]);
+        assert!(bars.is_consistent(2, 2) && !bars.is_consistent(2, 1) && !bars.is_consistent(3, 2));
+        assert!(ErrorBars::new(&without[..1]).is_none());
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::golden::{assert_close, data, feature_map, kernel, load, map_kind, number, vector};
 use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
-use bochner::solver::{ExactKrr, ExactProblem, FeatureSource, Preconditioner};
+use bochner::solver::{ExactKrr, ExactProblem, FeatureSource, Preconditioner, spectral_delta};
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::Value;
 
@@ -196,4 +196,45 @@ fn zero_targets_give_zero_coefficients() {
     };
     let found = solve(&exact);
     assert!(found.evidence.converged && found.coefficients.iter().all(|value| *value == 0.0));
+}
+
+/// s_λ against the golden trace: exactly where the solve is dense, within five standard errors where signs
+/// estimate it.
+#[test]
+fn the_kernel_dimension_is_the_golden_one() {
+    for set in ["diabetes", "syn1d", "syn3d"] {
+        let (inputs, targets) = data(set);
+        let column = targets.view().insert_axis(Axis(1));
+        for golden_kernel in load(&format!("guarantees_{set}.json"))["kernels"].as_array().unwrap() {
+            for case in golden_kernel["lambdas"].as_array().unwrap() {
+                let expected = number(&case["effective_dim"]);
+                let dense = problem(kernel(golden_kernel), inputs.view(), column, number(&case["lam"]));
+                let found = dense.dimension(&|| true).unwrap();
+                assert_close(found.value / expected, 1.0, 1e-7, "exact trace");
+                assert!(found.standard_error == 0.0);
+                let iterated = ExactProblem { preconditioner: Some(Preconditioner::None), ..dense };
+                let found = iterated.dimension(&|| true).unwrap();
+                let gap = (found.value - expected).abs();
+                assert!(gap <= 5.0 * found.standard_error + 1e-3 * expected, "{set} {found:?} {expected}");
+            }
+        }
+    }
+}
+
+/// Δ between the features' kernel and the kernel, against the golden generalised eigenvalues.
+#[test]
+fn the_spectral_distance_is_the_golden_one() {
+    let mut seen = 0;
+    for set in ["diabetes", "syn1d", "syn3d"] {
+        let (inputs, _) = data(set);
+        for case in load(&format!("features_{set}.json"))["cases"].as_array().unwrap() {
+            let Some(expected) = case["measured_delta"]["delta"].as_f64() else { continue };
+            let features = feature_map(case).projector::<f64>().transform(inputs.view());
+            let shift = inputs.nrows() as f64 * number(&case["lam"]);
+            let found = spectral_delta(kernel(case), inputs.view(), features.view(), shift, 2).unwrap();
+            assert_close(found / expected, 1.0, 1e-5, "spectral distance");
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen}");
 }
