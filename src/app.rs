@@ -9,11 +9,12 @@ use crate::jobs::{JobError, JobPool, PoolSettings};
 use crate::linalg;
 use crate::model::{ModelRegistry, RegistryError};
 use crate::runner::TrainRunner;
-use crate::serving::Shelf;
+use crate::serving::{BatchLimits, PredictionPool, Shelf};
 use crate::telemetry::Metrics;
 use crate::training::SpecLimits;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,9 @@ pub enum StartError {
         /// Why.
         cause: std::io::Error,
     },
+    /// Threads cannot be had.
+    #[error("the prediction threads cannot be started: {0}")]
+    Threads(std::io::Error),
     /// The database is not usable.
     #[error("the database cannot be used: {0}")]
     Database(#[from] rusqlite::Error),
@@ -69,9 +73,11 @@ impl App {
         let metrics = Metrics::new();
         let datasets = DatasetStore::open(directory.clone(), database.clone())?;
         let registry = ModelRegistry::open(directory, database.clone())?;
+        let shelf = make_shelf(&config, &registry, &metrics).map_err(StartError::Threads)?;
         let runner = TrainRunner {
             datasets: datasets.clone(),
             registry: registry.clone(),
+            shelf: shelf.clone(),
             threads: config.training_threads,
             memory: config.training_memory.0,
             limits: SpecLimits { feature_count: config.max_features },
@@ -79,7 +85,6 @@ impl App {
         };
         let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
         let jobs = JobPool::start(database, settings, Arc::new(runner))?;
-        let shelf = Shelf::new(registry.clone(), usize::try_from(config.model_memory.0).unwrap_or(usize::MAX));
         let state = AppState::new(config, datasets, jobs.clone(), registry, shelf, metrics);
         Ok(Self { router: api::router(state.clone()), jobs, state, _lock: lock })
     }
@@ -88,4 +93,16 @@ impl App {
     pub fn stop_being_ready(&self) {
         self.state.stop_being_ready();
     }
+}
+
+fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<Shelf> {
+    let limits = BatchLimits {
+        batch_rows: config.max_batch_rows,
+        queue_delay: Duration::from_micros(config.max_queue_delay_us),
+        queue_rows: config.max_queue_rows,
+        bypass_rows: config.bypass_rows,
+    };
+    let budget = usize::try_from(config.model_memory.0).unwrap_or(usize::MAX);
+    let pool = PredictionPool::start(config.prediction_threads)?;
+    Ok(Shelf::new(registry.clone(), budget, limits, pool, metrics.predictions.clone()))
 }

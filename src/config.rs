@@ -64,13 +64,46 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_PREDICTION_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
     pub max_prediction_rows: usize,
 
-    /// Large prediction requests computed at once; more are refused. Protects latency.
+    /// Tables (CSV, ndjson, Arrow) predicted at once; more are refused. Each holds a thread. Protects latency.
     #[arg(long, env = "BOCHNER_MAX_CONCURRENT_PREDICTIONS", default_value_t = 64, value_parser = at_least_one)]
     pub max_concurrent_predictions: usize,
+
+    /// Threads that predict, apart from those that train and those that serve sockets; all cores by default.
+    #[arg(long, env = "BOCHNER_PREDICTION_THREADS", default_value_t = available_cores(), value_parser = at_least_one)]
+    pub prediction_threads: usize,
+
+    /// Rows of concurrent requests that are computed together.
+    #[arg(long, env = "BOCHNER_MAX_BATCH_ROWS", default_value_t = 256, value_parser = at_least_one)]
+    pub max_batch_rows: usize,
+
+    /// Microseconds a row may wait for company. With 0 rows are merged only while the prediction threads are busy,
+    /// which costs nothing.
+    #[arg(long, env = "BOCHNER_MAX_QUEUE_DELAY_US", default_value_t = 0)]
+    pub max_queue_delay_us: u64,
+
+    /// Rows that may wait for one model; more are refused at once. Protects latency and memory.
+    #[arg(long, env = "BOCHNER_MAX_QUEUE_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
+    pub max_queue_rows: usize,
+
+    /// A request of so many rows is computed by itself: it gains nothing from company.
+    #[arg(long, env = "BOCHNER_BYPASS_ROWS", default_value_t = 128, value_parser = at_least_one)]
+    pub bypass_rows: usize,
+
+    /// Milliseconds a prediction may take; a request may ask for less with the header x-timeout-ms.
+    #[arg(long, env = "BOCHNER_PREDICTION_TIMEOUT_MS", default_value_t = 30_000, value_parser = at_least_one_u64)]
+    pub prediction_timeout_ms: u64,
 
     /// Features of a model. Protects memory and time: they grow with its square and cube.
     #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_two)]
     pub max_features: usize,
+
+    /// Largest model file taken for import. Protects memory: it is held whole.
+    #[arg(long, env = "BOCHNER_MAX_ARTIFACT", default_value = "1GiB")]
+    pub max_artifact: Bytes,
+
+    /// Model that /invocations asks, by name or as name@alias; the only one there is by default.
+    #[arg(long, env = "BOCHNER_DEFAULT_MODEL")]
+    pub default_model: Option<String>,
 
     /// Memory for models kept ready to predict; beyond it the least recently used is dropped and read again when asked
     /// for.
@@ -134,6 +167,10 @@ impl fmt::Display for Bytes {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     at_least(1, text)
+}
+
+fn at_least_one_u64(text: &str) -> Result<u64, String> {
+    at_least(1, text).map(|number| number as u64)
 }
 
 fn at_least_two(text: &str) -> Result<usize, String> {

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Applied in order; entry i brings the schema from version i to i + 1. Entries are never edited.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE datasets (
         id          TEXT PRIMARY KEY,
         name        TEXT NOT NULL,
@@ -61,7 +62,17 @@ const MIGRATIONS: [&str; 1] = ["
         created_at  TEXT NOT NULL,
         PRIMARY KEY (name, version)
     ) STRICT;
-"];
+",
+    "
+    CREATE TABLE aliases (
+        name    TEXT NOT NULL,
+        alias   TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        PRIMARY KEY (name, alias),
+        FOREIGN KEY (name, version) REFERENCES models (name, version)
+    ) STRICT;
+",
+];
 
 /// A handle to the database; clones share one connection.
 #[derive(Clone)]

@@ -59,6 +59,9 @@ pub mod files;
 /// Reproducible randomness.
 pub mod random;
 
+/// What is wrong with a request, and where.
+pub mod problem;
+
 /// The nearest known word to an unknown one.
 pub mod suggest;
 

@@ -23,10 +23,14 @@ mod lanes;
 /// Products with matrices of a few columns.
 mod skinny;
 
+/// Numbers times weights, summed.
+mod mixed_dot;
+
 pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
 pub use cholesky::{Cholesky, lower_factor, solve_factored};
 pub use lanes::Lanes;
+pub use mixed_dot::mixed_dot;
 pub use parallel::in_parallel;
 pub use skinny::{add_transposed_product, product};
 pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen, symmetric_eigenvalues};

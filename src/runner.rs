@@ -1,14 +1,15 @@
 //! What a job does: open the table, train or update, publish.
 
-use crate::dataset::{ColumnKind, Dataset, DatasetStore, Rows, Table};
-use crate::features::Kernel;
+use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, Failure, Job, Runner};
-use crate::model::{FittedModel, Head, ModelRegistry, ModelVersion, RegistryError};
+use crate::model::{ModelRegistry, ModelVersion, RegistryError, describe};
+use crate::serving::Shelf;
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::{
     Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, recertify, train, update,
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Runs the jobs that make models, against the stores of a data directory.
 pub struct TrainRunner {
@@ -16,6 +17,8 @@ pub struct TrainRunner {
     pub datasets: DatasetStore,
     /// Where models go.
     pub registry: ModelRegistry,
+    /// Where they are made ready.
+    pub shelf: Shelf,
     /// Threads of one job.
     pub threads: usize,
     /// Bytes one job may take.
@@ -30,19 +33,19 @@ impl Runner for TrainRunner {
     fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
         // A process that died after publishing and before saying so left the model behind.
         if let Some(version) = self.registry.find_artifact(&job.id).map_err(|error| failure("storage", error))? {
-            return Ok(result(&version));
+            return self.result(&version);
         }
         let version = match job.request.kind.as_str() {
             "update" => self.update(job, control)?,
             "certify" => self.certify(job, control)?,
             _ => self.train(job, control)?,
         };
-        Ok(result(&version))
+        self.result(&version)
     }
 }
 
 impl TrainRunner {
-    fn train(&self, job: &Job, control: &Control) -> Result<ModelVersion, Failure> {
+    fn train(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let spec = self.spec(&job.request.payload)?;
         let (dataset, table) = self.open(job)?;
         let observer = ControlObserver(control);
@@ -54,7 +57,7 @@ impl TrainRunner {
 
     /// Adds rows to the version named, or to the newest; should another job publish a newer one
     /// meanwhile, to that, so that updates in a row add up.
-    fn update(&self, job: &Job, control: &Control) -> Result<ModelVersion, Failure> {
+    fn update(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let (dataset, table) = self.open(job)?;
         let named = job.request.payload["version"].as_u64().and_then(|version| u32::try_from(version).ok());
         loop {
@@ -72,7 +75,7 @@ impl TrainRunner {
     }
 
     /// Measures what training left out and keeps it with the version, whose predictions stay as they are.
-    fn certify(&self, job: &Job, control: &Control) -> Result<ModelVersion, Failure> {
+    fn certify(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let (dataset, table) = self.open(job)?;
         let named = job.request.payload["version"].as_u64().and_then(|version| u32::try_from(version).ok());
         let entry = self.registry.find(&job.request.model, named).map_err(|error| failure("model", error))?;
@@ -84,7 +87,17 @@ impl TrainRunner {
         let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);
         let certified = certified.map_err(training_failure)?;
         control.progress("publish", 0.0);
-        self.registry.replace(&entry, &job.id, &certified.model).map_err(|error| failure("storage", error))
+        let replaced = self.registry.replace(&entry, &job.id, &certified.model);
+        let replaced = replaced.map_err(|error| failure("storage", error))?;
+        self.shelf.release(&entry);
+        Ok(Arc::new(replaced))
+    }
+
+    /// What a finished job tells.
+    fn result(&self, version: &ModelVersion) -> Result<Value, Failure> {
+        let description = self.registry.description(version).map_err(|error| failure("storage", error))?;
+        let description: Value = serde_json::from_str(&description).unwrap_or_default();
+        Ok(json!({"version": version.version, "report": description["report"]}))
     }
 
     fn spec(&self, raw: &Value) -> Result<TrainSpec, Failure> {
@@ -106,17 +119,23 @@ impl TrainRunner {
         control: &Control,
         trained: &Trained,
         after: Option<u32>,
-    ) -> Result<ModelVersion, Failure> {
+    ) -> Result<Arc<ModelVersion>, Failure> {
         for (stage, seconds) in &trained.stage_seconds {
             self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
         }
         control.progress("publish", 0.0);
-        let description = describe(&trained.model, &trained.stage_seconds).to_string();
+        let stages = trained.stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
+        let description = describe(&trained.model, &Value::Object(stages.collect())).to_string();
         let published = self.registry.publish(&job.request.model, &job.id, &trained.model, &description, after);
-        published.map_err(|error| match error {
+        let version = Arc::new(published.map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
             _ => failure("storage", error),
-        })
+        })?);
+        // Read and tried out before the job says it is done. Someone may have unloaded or deleted it meanwhile.
+        if let Err(error) = self.shelf.get(&version) {
+            tracing::warn!(%error, "the new version could not be made ready");
+        }
+        Ok(version)
     }
 }
 
@@ -146,83 +165,4 @@ impl Observer for ControlObserver<'_> {
 
 fn failure(code: &str, detail: impl ToString) -> Failure {
     Failure { code: code.to_owned(), detail: detail.to_string() }
-}
-
-/// What a finished job tells.
-fn result(version: &ModelVersion) -> Value {
-    let description: Value = serde_json::from_str(&version.description).unwrap_or_default();
-    json!({"version": version.version, "report": description["report"]})
-}
-
-/// What is told about a model: shapes, the resolved spec, how the fit went, and a row to try.
-fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
-    let mut report = model.report.to_json();
-    let stages = stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
-    report["stage_seconds"] = Value::Object(stages.collect());
-    json!({
-        "target": model.head.targets().first(),
-        "targets": model.head.targets(),
-        "columns": model.inputs.encoding.columns,
-        "example_row": example_row(model),
-        "kernel": describe_kernel(model.map.kernel),
-        "shapes": {
-            "inputs": model.inputs.input_dim(),
-            "features": model.map.feature_count(),
-            "draws": model.map.draw_count(),
-        },
-        "labels": model.head.labels().map(|labels| &labels.labels),
-        "outputs": outputs(model),
-        "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
-        "report": report,
-    })
-}
-
-/// The outputs that predictions of this model can have, the default first.
-fn outputs(model: &FittedModel) -> Vec<&'static str> {
-    let calibrated = model.calibration_scores().is_some();
-    let (mut names, optional) = match &model.head {
-        Head::Numbers { .. } => (
-            vec!["value"],
-            vec![
-                ("interval", calibrated),
-                ("error_bar", model.error_bars.is_some()),
-                ("spread", model.spread.is_some()),
-            ],
-        ),
-        Head::Labels(labels) => (
-            vec!["label", "decision_values"],
-            vec![("probabilities", labels.slope.is_some()), ("label_set", calibrated)],
-        ),
-    };
-    names.extend(optional.into_iter().filter(|(_, there)| *there).map(|(name, _)| name));
-    names
-}
-
-fn describe_kernel(kernel: Kernel) -> Value {
-    let mut description = json!({"name": kernel.shape().name()});
-    if let Some(bandwidth) = kernel.bandwidth() {
-        description["bandwidth"] = json!(bandwidth);
-    }
-    match kernel {
-        Kernel::Matern { nu, .. } => description["nu"] = json!(nu),
-        Kernel::Spline { order } => description["order"] = json!(order),
-        Kernel::Gaussian { .. } | Kernel::Laplace { .. } | Kernel::Cauchy { .. } | Kernel::Angular | Kernel::Linear => {
-        }
-    }
-    description
-}
-
-/// A row in the middle of the training data.
-fn example_row(model: &FittedModel) -> Vec<Value> {
-    let mut fill = model.inputs.scaling.fill.iter();
-    let example = |column: &crate::dataset::InputColumn| match column.kind {
-        ColumnKind::Numeric => json!(fill.next()),
-        ColumnKind::Boolean => json!(fill.next().is_some_and(|share| *share >= 0.5)),
-        ColumnKind::Categorical => {
-            let shares = fill.by_ref().take(column.levels.len());
-            let most = shares.enumerate().max_by(|left, right| left.1.total_cmp(right.1));
-            json!(most.map(|(level, _)| &column.levels[level]))
-        }
-    };
-    model.inputs.encoding.columns.iter().map(example).collect()
 }

@@ -1,5 +1,10 @@
 //! Logs and metrics.
 
+/// What is counted of predictions.
+mod predictions;
+
+pub use predictions::{ModelMeters, PredictionMetrics, Protocol, StageMeter, Total, VersionLabels};
+
 use crate::config::{Config, LogFormat};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -60,13 +65,6 @@ pub struct StatusLabel {
     pub status: &'static str,
 }
 
-/// One model.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ModelLabel {
-    /// Its name.
-    pub model: String,
-}
-
 /// All metrics of one app; clones share them.
 #[derive(Clone)]
 pub struct Metrics {
@@ -81,12 +79,8 @@ pub struct Metrics {
     pub jobs: Family<StatusLabel, Gauge>,
     /// How long stages of training take.
     pub stage_seconds: Family<StageLabel, Histogram>,
-    /// Rows predicted.
-    pub predicted_rows: Family<ModelLabel, Counter>,
-    /// Prediction cells with a level that training did not see.
-    pub unknown_levels: Family<ModelLabel, Counter>,
-    /// Memory of the models that are ready, set when scraped.
-    pub model_bytes: Gauge,
+    /// Of predictions.
+    pub predictions: PredictionMetrics,
 }
 
 impl Metrics {
@@ -94,6 +88,7 @@ impl Metrics {
     pub fn new() -> Self {
         let latency: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
         let duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 4.0, 12));
+        let mut registry = Registry::with_prefix("bochner");
         let mut metrics = Self {
             registry: Arc::default(),
             requests: Family::default(),
@@ -101,11 +96,8 @@ impl Metrics {
             uploaded_bytes: Counter::default(),
             jobs: Family::default(),
             stage_seconds: Family::new_with_constructor(duration),
-            predicted_rows: Family::default(),
-            unknown_levels: Family::default(),
-            model_bytes: Gauge::default(),
+            predictions: PredictionMetrics::register(&mut registry),
         };
-        let mut registry = Registry::with_prefix("bochner");
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
         registry.register_with_unit(
             "http_request",
@@ -125,18 +117,6 @@ impl Metrics {
             "Time of each stage of training",
             Unit::Seconds,
             metrics.stage_seconds.clone(),
-        );
-        registry.register("predicted_rows", "Rows predicted", metrics.predicted_rows.clone());
-        registry.register(
-            "unknown_levels",
-            "Prediction cells whose text training never saw",
-            metrics.unknown_levels.clone(),
-        );
-        registry.register_with_unit(
-            "model_memory",
-            "Models ready to predict",
-            Unit::Bytes,
-            metrics.model_bytes.clone(),
         );
         metrics.registry = Arc::new(registry);
         metrics

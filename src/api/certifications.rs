@@ -17,8 +17,9 @@ pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         return Err(ApiError::invalid("invalid_job", problems));
     }
     let entry = state.registry.find(name, version)?;
-    let predictor = state.shelf.get(&entry)?;
-    let report = &predictor.model().report;
+    let ready = state.shelf.get(&entry)?;
+    let model = ready.predictor.model();
+    let report = &model.report;
     let conflict = |detail: String| Err(ApiError::new(StatusCode::CONFLICT, "model_not_certifiable", detail));
     if report.base_version.is_some() {
         return conflict("its rows come from several data sets, of which one alone is known".into());
@@ -28,13 +29,13 @@ pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         return conflict(format!("the exact solve takes up to {LARGEST_EXACT_ROWS} rows, and it has {rows}"));
     }
     let dataset = state.datasets.find(&entry.dataset)?;
-    let raw: Value = serde_json::from_str(&predictor.model().spec).unwrap_or_default();
-    let limits = SpecLimits { feature_count: predictor.model().map.feature_count() };
+    let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
+    let limits = SpecLimits { feature_count: model.map.feature_count() };
     let spec = TrainSpec::check("", Some(&raw), limits).map_err(|found| ApiError::invalid("invalid_job", found))?;
     refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
     Ok(NewJob {
         kind: "certify".into(),
-        model: name.to_owned(),
+        model: entry.name.clone(),
         dataset: dataset.id,
         payload: json!({"version": entry.version}),
         idempotency_key: None,

@@ -1,22 +1,20 @@
 //! `/api/v1/datasets`.
 
 use super::AppState;
+use super::body::{blocking_reader, content_encoding, media_type, refuse_announced};
 use super::error::ApiError;
-use super::extract::{Id, QueryFields, media_type, refuse_announced};
+use super::extract::{Id, QueryFields};
 use super::state::blocking;
 use crate::dataset::{
-    ColumnKind, ContentEncoding, CsvOptions, Dataset, DatasetError, Ingested, Rows, Schema, Task, UploadLimits,
-    UploadOptions, parse_delimiter,
+    ColumnKind, CsvOptions, Dataset, DatasetError, Ingested, Rows, Schema, Task, UploadLimits, UploadOptions,
+    parse_delimiter,
 };
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
-use std::time::Duration;
-use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// `POST`: the body streams to disk while it is hashed.
 pub(super) async fn upload(
@@ -36,12 +34,11 @@ pub(super) async fn upload(
     let permit = state.uploads.clone().try_acquire_owned();
     let permit = permit.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
 
-    let idle = Duration::from_secs(state.config.upload_idle_seconds);
-    let bridge = SyncIoBridge::new(StreamReader::new(Box::pin(chunks(body, idle))));
+    let source = blocking_reader(body, state.config.upload_idle_seconds);
     let store = state.datasets.clone();
     let ingested = blocking(move || {
         let _permit = permit; // held until the work is done, even if the sender goes away
-        store.ingest(bridge, &options, limits)
+        store.ingest(source, &options, limits)
     })
     .await?;
     let (status, dataset) = match ingested {
@@ -105,17 +102,6 @@ pub(super) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The body as it arrives, given up on when nothing comes for too long.
-fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Bytes>> {
-    stream::unfold(body.into_data_stream(), move |mut body| async move {
-        let chunk = match tokio::time::timeout(idle, body.next()).await {
-            Ok(chunk) => chunk?.map_err(std::io::Error::other),
-            Err(_) => Err(std::io::Error::other(format!("nothing came for {} seconds", idle.as_secs()))),
-        };
-        Some((chunk, body))
-    })
-}
-
 fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOptions, ApiError> {
     const ACCEPTED: &str = "text/csv or text/tab-separated-values";
     let media_type = media_type(headers);
@@ -145,19 +131,6 @@ fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOpti
         },
         encoding: content_encoding(headers)?,
     })
-}
-
-fn content_encoding(headers: &HeaderMap) -> Result<ContentEncoding, ApiError> {
-    let value = headers.get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?").to_ascii_lowercase());
-    match value.as_deref() {
-        None | Some("" | "identity") => Ok(ContentEncoding::Identity),
-        Some("gzip" | "x-gzip") => Ok(ContentEncoding::Gzip),
-        Some("zstd") => Ok(ContentEncoding::Zstd),
-        Some(other) => {
-            let detail = format!("content-encoding '{other}' is not taken; send gzip, zstd or identity");
-            Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", detail))
-        }
-    }
 }
 
 fn render(dataset: &Dataset) -> Value {

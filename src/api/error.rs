@@ -5,8 +5,9 @@
 
 use crate::dataset::DatasetError;
 use crate::jobs::JobError;
-use crate::model::RegistryError;
-use crate::training::{Problem, pointer};
+use crate::model::{ArtifactError, RegistryError};
+use crate::problem::{Problem, pointer};
+use crate::serving::{Refusal, ShelfError};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -67,6 +68,15 @@ impl ApiError {
     /// One problem with one field.
     pub(super) fn invalid_field(code: &'static str, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::invalid(code, vec![Problem { pointer: pointer.into(), detail: detail.into() }])
+    }
+
+    /// How a prediction that ends in this is counted.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self.status.as_u16() {
+            503 | 504 => "shed",
+            400..500 => "refused",
+            _ => "failed",
+        }
     }
 
     /// Our fault. What happened goes to the log, not to the user.
@@ -207,11 +217,53 @@ impl From<RegistryError> for ApiError {
             RegistryError::Name { .. } => Self::invalid_field("invalid_model_name", "/model", detail),
             RegistryError::NotFound { .. } => Self::not_found("model_not_found", detail),
             RegistryError::NoVersion { .. } => Self::not_found("version_not_found", detail),
+            RegistryError::Alias { .. } => Self::invalid_field("invalid_alias", "/alias", detail),
+            RegistryError::NoAlias { .. } => Self::not_found("alias_not_found", detail),
+            RegistryError::Aliased { .. } => Self::new(StatusCode::CONFLICT, "version_aliased", detail),
             RegistryError::Artifact { .. } | RegistryError::Superseded { .. } | RegistryError::Encode(_) => {
                 Self::internal(detail)
             }
             RegistryError::Storage(error) => Self::storage(&error),
             RegistryError::Database(error) => Self::database(&error),
         }
+    }
+}
+
+/// An artifact from a request.
+impl From<ArtifactError> for ApiError {
+    fn from(error: ArtifactError) -> Self {
+        match error {
+            ArtifactError::TooLarge { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", error.to_string())
+            }
+            ArtifactError::Encode(_) => Self::internal(error),
+            _ => Self::invalid_field("invalid_artifact", "", error.to_string()),
+        }
+    }
+}
+
+impl From<ShelfError> for ApiError {
+    fn from(error: ShelfError) -> Self {
+        match error {
+            ShelfError::Unloaded { .. } => Self::new(StatusCode::CONFLICT, "model_unloaded", error.to_string()),
+            ShelfError::Registry(error) => error.into(),
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Malformed { code, detail } => Self::malformed(code, detail),
+            Refusal::Invalid(problems) => Self::invalid("invalid_prediction_request", problems),
+            Refusal::TooLarge { limit } => Self::too_large(limit),
+        }
+    }
+}
+
+/// An answer that could not be written.
+impl From<std::io::Error> for ApiError {
+    fn from(error: std::io::Error) -> Self {
+        Self::storage(&error)
     }
 }

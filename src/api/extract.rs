@@ -1,14 +1,12 @@
-//! Bodies, queries and names, checked.
+//! Queries and names, checked.
 
 use super::AppState;
+use super::body::{media_type, read_whole};
 use super::error::ApiError;
-use crate::model::check_model_name;
+use crate::model::{check_alias, check_model_reference};
 use crate::suggest;
-use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
-use futures_util::StreamExt;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -25,48 +23,14 @@ impl FromRequest<AppState> for JsonBody {
         if !matches!(media_type.as_str(), "" | "application/json") {
             return Err(ApiError::unsupported_media_type(&media_type, "application/json"));
         }
-        if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) {
-            let found = encoding.to_str().unwrap_or_default();
-            if !found.eq_ignore_ascii_case("identity") {
-                let detail = format!("content-encoding '{found}' is not taken here; send the JSON as it is");
-                return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", detail));
-            }
-        }
-        let limit = state.config.max_request.0;
-        refuse_announced(request.headers(), limit)?;
-        let bytes = read_whole(request.into_body(), limit).await?;
+        let (parts, body) = request.into_parts();
+        let bytes = read_whole(&parts.headers, body, state.config.max_request.0).await?;
         if bytes.is_empty() {
             return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
         }
         let parsed = serde_json::from_slice(&bytes);
         parsed.map(Self).map_err(|error| ApiError::malformed("malformed_json", format!("not JSON: {error}")))
     }
-}
-
-/// Refuses a body whose announced length is over the limit before any of it is sent.
-pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), ApiError> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
-}
-
-/// The media type without its parameters, in lower case; empty if absent.
-pub(super) fn media_type(headers: &HeaderMap) -> String {
-    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-async fn read_whole(body: Body, limit: u64) -> Result<Vec<u8>, ApiError> {
-    let mut bytes = Vec::new();
-    let mut chunks = body.into_data_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk =
-            chunk.map_err(|error| ApiError::malformed("unreadable_body", format!("the body broke off: {error}")))?;
-        if (bytes.len() + chunk.len()) as u64 > limit {
-            return Err(ApiError::too_large(limit));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 /// The query parameters, with unknown ones refused: a misspelled `target` must not go unnoticed.
@@ -92,6 +56,12 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryFields {
 impl QueryFields {
     /// Refuses names outside `known`.
     pub(super) fn only(self, known: &[&str]) -> Result<Self, ApiError> {
+        self.check(known)?;
+        Ok(self)
+    }
+
+    /// The same by reference.
+    pub(super) fn check(&self, known: &[&str]) -> Result<(), ApiError> {
         for name in self.0.keys() {
             if !known.contains(&name.as_str()) {
                 let nearest = suggest::nearest(name, known.iter().copied());
@@ -99,7 +69,7 @@ impl QueryFields {
                 return Err(ApiError::invalid_field("unknown_parameter", format!("?{name}"), detail));
             }
         }
-        Ok(self)
+        Ok(())
     }
 
     /// A parameter as text; an empty one counts as absent.
@@ -129,7 +99,7 @@ impl QueryFields {
     }
 }
 
-/// A model name in the path. Path parameters arrive decoded (`%2F` is `/`), so it is checked
+/// A model in the path, by name or as `name@alias`. Path parameters arrive decoded (`%2F` is `/`), so it is checked
 /// before anything is done with it.
 pub(super) struct ModelName(pub(super) String);
 
@@ -138,8 +108,21 @@ impl<S: Send + Sync> FromRequestParts<S> for ModelName {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let name = path_parameter(parts, state, "model").await?;
-        check_model_name(&name)?;
+        check_model_reference(&name)?;
         Ok(Self(name))
+    }
+}
+
+/// The alias of a model in the path.
+pub(super) struct AliasName(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for AliasName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let alias = path_parameter(parts, state, "alias").await?;
+        check_alias(&alias)?;
+        Ok(Self(alias))
     }
 }
 

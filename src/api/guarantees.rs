@@ -38,8 +38,8 @@ async fn guarantees(
     if delta.is_some_and(|delta| !(delta > 0.0 && delta < 1.0)) {
         return Err(ApiError::invalid_field("invalid_parameter", "?delta", "must lie between 0 and 1"));
     }
-    let (entry, predictor) = state.load(name, version).await?;
-    let model = predictor.model();
+    let ready = state.load(&name, version).await?;
+    let (entry, model) = (&ready.entry, ready.predictor.model());
     let delta = delta.unwrap_or(model.failure_probability);
     let guarantees = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta));
     let numbers = model.report.numbers();

@@ -9,7 +9,10 @@ mod error;
 /// Request ids, spans, metrics, and the rendering of errors.
 mod observe;
 
-/// Bodies, queries and names, checked.
+/// Request bodies.
+mod body;
+
+/// Queries and names, checked.
 mod extract;
 
 /// `/api/v1/datasets`.
@@ -24,6 +27,12 @@ mod job_events;
 /// `/api/v1/models`.
 mod models;
 
+/// `/api/v1/models/{model}/aliases`.
+mod aliases;
+
+/// `/api/v1/models/{model}/versions`: artifacts out and in.
+mod artifacts;
+
 /// Jobs that measure what training left out.
 mod certifications;
 
@@ -33,8 +42,17 @@ mod updates;
 /// `/api/v1/models/{model}/predict`.
 mod predictions;
 
-/// What a prediction says.
-mod outputs;
+/// From rows to predictions.
+mod scoring;
+
+/// Long answers.
+mod spool;
+
+/// `/v2`.
+mod inference_v2;
+
+/// `/invocations`.
+mod mlflow;
 
 /// `/api/v1/models/{model}/guarantees`.
 mod guarantees;
@@ -50,7 +68,7 @@ pub use state::AppState;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use error::ApiError;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -68,11 +86,31 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}", get(models::show).delete(models::delete))
         .route("/api/v1/models/{model}/update", post(updates::submit))
         .route("/api/v1/models/{model}/predict", post(predictions::predict))
+        .route("/api/v1/models/{model}/aliases/{alias}", put(aliases::point).delete(aliases::delete))
+        .route("/api/v1/models/{model}/versions", post(artifacts::import))
+        .route("/api/v1/models/{model}/versions/{version}/artifact", get(artifacts::export))
         .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
         .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
         .route("/api/v1/plan", post(plan::show))
+        .route("/v2", get(inference_v2::server))
+        .route("/v2/", get(inference_v2::server))
+        .route("/v2/health/live", get(inference_v2::live))
+        .route("/v2/health/ready", get(inference_v2::ready))
+        .route("/v2/models/stats", get(inference_v2::stats))
+        .route("/v2/models/{model}", get(inference_v2::model))
+        .route("/v2/models/{model}/ready", get(inference_v2::model_ready))
+        .route("/v2/models/{model}/stats", get(inference_v2::model_stats))
+        .route("/v2/models/{model}/infer", post(inference_v2::infer))
+        .route("/v2/models/{model}/versions/{version}", get(inference_v2::model_version))
+        .route("/v2/models/{model}/versions/{version}/ready", get(inference_v2::version_ready))
+        .route("/v2/models/{model}/versions/{version}/infer", post(inference_v2::infer_version))
+        .route("/v2/repository/index", post(inference_v2::index))
+        .route("/v2/repository/models/{model}/load", post(inference_v2::load))
+        .route("/v2/repository/models/{model}/unload", post(inference_v2::unload))
+        .route("/invocations", post(mlflow::invoke))
+        .route("/ping", get(mlflow::ping))
         .route("/api/v1/info", get(operations::info))
         .route("/livez", get(operations::livez))
         .route("/readyz", get(operations::readyz))

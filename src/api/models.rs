@@ -9,23 +9,20 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// `GET`: every model with its versions, newest first.
-pub(super) async fn list(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
-    let versions = blocking(move || state.registry.list(None)).await?;
-    let models: Vec<Value> = versions.chunk_by(|left, right| left.name == right.name).map(summary).collect();
-    Ok(Json(json!({"models": models})))
+pub(super) async fn list(State(state): State<AppState>) -> Json<Value> {
+    let versions = state.registry.list(None);
+    let models = versions.chunk_by(|left, right| left.name == right.name).map(|versions| summary(&state, versions));
+    Json(json!({"models": models.collect::<Vec<_>>()}))
 }
 
-/// `GET …/{model}`: its newest version in full, and the list of all.
+/// `GET …/{model}`: its newest version, or that of the alias, in full, and the list of all.
 pub(super) async fn show(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
-    let versions = blocking(move || -> Result<_, RegistryError> {
-        state.registry.find(&name, None)?;
-        state.registry.list(Some(&name))
-    })
-    .await?;
-    let mut body = summary(&versions);
-    body["latest"] = versions.first().map(render).unwrap_or_default();
+    let entry = state.registry.find(&name, None)?;
+    let mut body = summary(&state, &state.registry.list(Some(&entry.name)));
+    body["latest"] = describe(&state, entry).await?;
     Ok(Json(body))
 }
 
@@ -35,7 +32,8 @@ pub(super) async fn show_version(
     ModelName(name): ModelName,
     VersionNumber(version): VersionNumber,
 ) -> Result<Json<Value>, ApiError> {
-    Ok(Json(render(&blocking(move || state.registry.find(&name, Some(version))).await?)))
+    let entry = state.registry.find(&name, Some(version))?;
+    Ok(Json(describe(&state, entry).await?))
 }
 
 /// `DELETE …/{model}`: all versions.
@@ -55,7 +53,7 @@ pub(super) async fn delete_version(
 async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<StatusCode, ApiError> {
     blocking(move || -> Result<_, RegistryError> {
         for removed in state.registry.delete(&name, version)? {
-            state.shelf.forget(&removed.artifact);
+            state.shelf.forget(&removed);
         }
         Ok(())
     })
@@ -63,35 +61,39 @@ async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<S
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// One model: its name and what its versions are.
-fn summary(versions: &[ModelVersion]) -> Value {
-    let brief = |version: &ModelVersion| {
-        json!({
-            "version": version.version,
-            "dataset": version.dataset,
-            "created_at": version.created_at,
-            "artifact_bytes": version.bytes,
-            "artifact_sha256": version.sha256,
-        })
-    };
+/// One model: its name, its aliases, and what its versions are.
+fn summary(state: &AppState, versions: &[Arc<ModelVersion>]) -> Value {
+    let name = versions.first().map(|version| version.name.as_str()).unwrap_or_default();
     json!({
-        "name": versions.first().map(|version| &version.name),
-        "versions": versions.iter().map(brief).collect::<Vec<_>>(),
+        "name": name,
+        "aliases": state.registry.aliases(name),
+        "versions": versions.iter().map(|version| brief(version)).collect::<Vec<_>>(),
     })
 }
 
-fn render(version: &ModelVersion) -> Value {
-    let mut body = json!({
-        "model": version.name,
+/// What the register knows of a version.
+fn brief(version: &ModelVersion) -> Value {
+    json!({
         "version": version.version,
         "dataset": version.dataset,
         "created_at": version.created_at,
         "artifact_bytes": version.bytes,
         "artifact_sha256": version.sha256,
-    });
-    let description: Value = serde_json::from_str(&version.description).unwrap_or_default();
-    if let (Value::Object(body), Value::Object(description)) = (&mut body, description) {
+    })
+}
+
+/// All that is told about a version.
+pub(super) async fn describe(state: &AppState, version: Arc<ModelVersion>) -> Result<Value, ApiError> {
+    let registry = state.registry.clone();
+    let entry = Arc::clone(&version);
+    let description = blocking(move || registry.description(&entry)).await?;
+    let description: Value = serde_json::from_str(&description).unwrap_or_default();
+    let mut body = json!({"model": version.name});
+    if let (Value::Object(body), Value::Object(brief), Value::Object(description)) =
+        (&mut body, brief(&version), description)
+    {
+        body.extend(brief);
         body.extend(description);
     }
-    body
+    Ok(body)
 }

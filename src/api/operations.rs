@@ -43,7 +43,6 @@ pub(super) async fn metrics(State(state): State<AppState>) -> Result<impl IntoRe
             let count = i64::try_from(state.jobs.count(status)?).unwrap_or(i64::MAX);
             state.metrics.jobs.get_or_create(&StatusLabel { status: status.name() }).set(count);
         }
-        state.metrics.model_bytes.set(i64::try_from(state.shelf.bytes()).unwrap_or(i64::MAX));
         Ok(state.metrics.render())
     })
     .await?;
@@ -63,8 +62,15 @@ pub(super) async fn info(State(state): State<AppState>) -> Json<Value> {
             "levels": config.max_levels,
             "request_bytes": config.max_request.0,
             "prediction_rows": config.max_prediction_rows,
-            "concurrent_large_predictions": config.max_concurrent_predictions,
+            "concurrent_table_predictions": config.max_concurrent_predictions,
+            "prediction_timeout_ms": config.prediction_timeout_ms,
+            "prediction_threads": config.prediction_threads,
+            "batch_rows": config.max_batch_rows,
+            "queue_delay_us": config.max_queue_delay_us,
+            "queue_rows": config.max_queue_rows,
+            "bypass_rows": config.bypass_rows,
             "features": config.max_features,
+            "artifact_bytes": config.max_artifact.0,
             "queued_jobs": config.max_queued_jobs,
             "training_workers": config.training_workers,
             "training_threads": config.training_threads,

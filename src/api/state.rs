@@ -4,24 +4,36 @@ use super::error::ApiError;
 use crate::config::Config;
 use crate::dataset::DatasetStore;
 use crate::jobs::JobPool;
-use crate::model::{ModelRegistry, ModelVersion, Predictor, RegistryError};
-use crate::serving::Shelf;
+use crate::model::ModelRegistry;
+use crate::serving::{ReadyModel, Shelf, ShelfError};
 use crate::telemetry::Metrics;
+use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
-/// Handles to everything; a clone is cheap.
+/// A handle to everything; a clone is one count.
 #[derive(Clone)]
-pub struct AppState {
-    pub(super) config: Arc<Config>,
+pub struct AppState(Arc<Shared>);
+
+/// Everything.
+pub struct Shared {
+    pub(super) config: Config,
     pub(super) datasets: DatasetStore,
     pub(super) jobs: JobPool,
     pub(super) registry: ModelRegistry,
     pub(super) shelf: Shelf,
     pub(super) metrics: Metrics,
     pub(super) uploads: Arc<Semaphore>,
-    pub(super) predictions: Arc<Semaphore>,
-    ready: Arc<watch::Sender<bool>>,
+    pub(super) streams: Arc<Semaphore>,
+    ready: watch::Sender<bool>,
+}
+
+impl Deref for AppState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
 }
 
 impl AppState {
@@ -34,17 +46,17 @@ impl AppState {
         shelf: Shelf,
         metrics: Metrics,
     ) -> Self {
-        Self {
+        Self(Arc::new(Shared {
             uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
-            predictions: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
-            ready: Arc::new(watch::Sender::new(true)),
-            config: Arc::new(config),
+            streams: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
+            ready: watch::Sender::new(true),
+            config,
             datasets,
             jobs,
             registry,
             shelf,
             metrics,
-        }
+        }))
     }
 
     /// From now on `/readyz` says no.
@@ -61,22 +73,15 @@ impl AppState {
         // The sender lives as long as this state does.
         let _ = self.ready.subscribe().wait_for(|ready| !ready).await;
     }
-}
 
-impl AppState {
-    /// A version of a model, the newest if none is named, ready to predict.
-    pub(super) async fn load(
-        &self,
-        name: String,
-        version: Option<u32>,
-    ) -> Result<(ModelVersion, Arc<Predictor>), ApiError> {
-        let (registry, shelf) = (self.registry.clone(), self.shelf.clone());
-        blocking(move || -> Result<_, RegistryError> {
-            let entry = registry.find(&name, version)?;
-            let predictor = shelf.get(&entry)?;
-            Ok((entry, predictor))
-        })
-        .await
+    /// A version of a model ready to predict, the newest if none is named. From memory if it is there.
+    pub(super) async fn load(&self, name: &str, version: Option<u32>) -> Result<Arc<ReadyModel>, ApiError> {
+        let entry = self.registry.find(name, version)?;
+        if let Some(model) = self.shelf.ready(&entry)? {
+            return Ok(model);
+        }
+        let state = self.clone();
+        blocking(move || -> Result<_, ShelfError> { state.shelf.get(&entry) }).await
     }
 }
 

@@ -5,7 +5,8 @@ use super::error::ApiError;
 use super::extract::{JsonBody, ModelName};
 use super::jobs::{accept, canonical, named_version, refuse_too_large, refuse_unknown, required_text};
 use crate::jobs::NewJob;
-use crate::training::{Problem, SpecLimits, TrainSpec, alignment, estimate_memory};
+use crate::problem::Problem;
+use crate::training::{SpecLimits, TrainSpec, alignment, estimate_memory};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -36,8 +37,8 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     }
     let dataset = state.datasets.find(dataset)?;
     let entry = state.registry.find(name, version)?;
-    let predictor = state.shelf.get(&entry)?;
-    let model = predictor.model();
+    let ready = state.shelf.get(&entry)?;
+    let model = ready.predictor.model();
     let limits = SpecLimits { feature_count: model.map.feature_count() };
     let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
     let spec =
@@ -53,10 +54,10 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
     Ok(NewJob {
         kind: "update".into(),
-        model: name.to_owned(),
+        model: entry.name.clone(),
         dataset: dataset.id,
-        // Without a version the newest one at the time the job runs: updates in a row add up.
-        payload: json!({"version": version}),
+        // Without a version or an alias the newest one at the time the job runs: updates in a row add up.
+        payload: json!({"version": version.or((name != entry.name).then_some(entry.version))}),
         idempotency_key: None,
         fingerprint: String::new(),
     })

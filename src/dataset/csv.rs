@@ -2,9 +2,7 @@
 
 use super::DatasetError;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read};
 
 /// How a CSV body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +39,9 @@ pub fn parse_delimiter(text: &str) -> Result<u8, DatasetError> {
 /// memory as one cell.
 const LONGEST_RECORD: usize = 16 << 20;
 
-/// A CSV file opened at its first row, with the names of its columns.
-pub(super) struct CsvTable {
-    input: BufReader<File>,
+/// A CSV text opened at its first row, with the names of its columns.
+pub struct CsvTable<R> {
+    input: BufReader<R>,
     parser: Reader,
     column_limit: usize,
     /// The text of the current record, cell after cell.
@@ -55,14 +53,15 @@ pub(super) struct CsvTable {
     line: u64,
     /// The first record when it is data, not names.
     pending: bool,
-    pub(super) names: Vec<String>,
+    /// Of the columns.
+    pub names: Vec<String>,
 }
 
-impl CsvTable {
+impl<R: Read> CsvTable<R> {
     /// Reads the names, or makes them up where there is no header.
-    pub(super) fn open(path: &Path, options: CsvOptions, column_limit: usize) -> Result<Self, DatasetError> {
+    pub fn new(source: R, options: CsvOptions, column_limit: usize) -> Result<Self, DatasetError> {
         let mut table = Self {
-            input: BufReader::with_capacity(1 << 16, File::open(path)?),
+            input: BufReader::with_capacity(1 << 16, source),
             parser: ReaderBuilder::new().delimiter(options.delimiter).build(),
             column_limit,
             text: vec![0; 1 << 12],
@@ -81,12 +80,11 @@ impl CsvTable {
         } else {
             table.names = table.header_names(options.header.is_none())?;
         }
-        table.refuse_single_column(options.delimiter)?;
         Ok(table)
     }
 
     /// Moves to the next row; false at the end.
-    pub(super) fn advance(&mut self) -> Result<bool, DatasetError> {
+    pub fn advance(&mut self) -> Result<bool, DatasetError> {
         if std::mem::take(&mut self.pending) {
             return Ok(true);
         }
@@ -101,12 +99,12 @@ impl CsvTable {
     }
 
     /// Line of the current row.
-    pub(super) fn line(&self) -> u64 {
+    pub fn line(&self) -> u64 {
         self.line
     }
 
     /// The text of one cell of the current row, without spaces around it.
-    pub(super) fn cell(&self, column: usize) -> Result<&str, DatasetError> {
+    pub fn cell(&self, column: usize) -> Result<&str, DatasetError> {
         let start = if column == 0 { 0 } else { self.ends[column - 1] };
         std::str::from_utf8(self.text[start..self.ends[column]].trim_ascii())
             .map_err(|_| DatasetError::at(self.line, self.names.get(column).map(String::as_str), "not valid UTF-8"))
@@ -180,7 +178,7 @@ impl CsvTable {
     }
 
     /// One column is no table; often the delimiter is another one.
-    fn refuse_single_column(&self, delimiter: u8) -> Result<(), DatasetError> {
+    pub(super) fn refuse_single_column(&self, delimiter: u8) -> Result<(), DatasetError> {
         if self.names.len() > 1 {
             return Ok(());
         }
@@ -198,21 +196,13 @@ impl CsvTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     const COMMA: CsvOptions = CsvOptions { delimiter: b',', header: None };
 
-    fn file(text: &[u8]) -> tempfile::NamedTempFile {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(text).unwrap();
-        file
-    }
-
     /// The first failure of reading a whole table.
     fn failure(text: &[u8], column_limit: usize) -> String {
-        let file = file(text);
         let read = || -> Result<(), DatasetError> {
-            let mut table = CsvTable::open(file.path(), COMMA, column_limit)?;
+            let mut table = CsvTable::new(text, COMMA, column_limit)?;
             while table.advance()? {}
             Ok(())
         };
@@ -221,8 +211,8 @@ mod tests {
 
     #[test]
     fn lines_are_counted_over_blank_lines_and_quoted_line_ends() {
-        let file = file(b"a,b\r\n\r\n1,\"x\ny\"\n\n\n2,z\n");
-        let mut table = CsvTable::open(file.path(), COMMA, 9).unwrap();
+        let text = b"a,b\r\n\r\n1,\"x\ny\"\n\n\n2,z\n";
+        let mut table = CsvTable::new(text.as_slice(), COMMA, 9).unwrap();
         assert!(table.advance().unwrap());
         assert_eq!((table.line(), table.cell(1).unwrap()), (3, "x\ny"));
         assert!(table.advance().unwrap());

@@ -18,8 +18,8 @@ pub struct InputColumn {
 }
 
 /// One cell of a prediction request.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
     /// Not given.
     Missing,
     /// A number.
@@ -27,7 +27,7 @@ pub enum Cell {
     /// A truth value.
     Boolean(bool),
     /// A text.
-    Text(String),
+    Text(&'a str),
 }
 
 /// Why a cell does not fit its column.
@@ -110,14 +110,14 @@ impl InputColumn {
     }
 
     /// The code of a cell of this column: what the table would hold.
-    pub fn code(&self, cell: &Cell) -> Result<f64, EncodingError> {
+    pub fn code(&self, cell: Cell) -> Result<f64, EncodingError> {
         match (self.kind, cell) {
             (_, Cell::Missing) => Ok(f64::NAN),
             (_, Cell::Number(number)) if !number.is_finite() => Err(EncodingError::NotFinite),
-            (ColumnKind::Numeric, Cell::Number(number)) => Ok(*number),
+            (ColumnKind::Numeric, Cell::Number(number)) => Ok(number),
             (ColumnKind::Numeric, Cell::Boolean(_) | Cell::Text(_)) => Err(EncodingError::NotANumber),
-            (ColumnKind::Boolean, Cell::Boolean(value)) => Ok(f64::from(u8::from(*value))),
-            (ColumnKind::Boolean, Cell::Number(number)) if *number == 0.0 || *number == 1.0 => Ok(*number),
+            (ColumnKind::Boolean, Cell::Boolean(value)) => Ok(f64::from(u8::from(value))),
+            (ColumnKind::Boolean, Cell::Number(number)) if number == 0.0 || number == 1.0 => Ok(number),
             (ColumnKind::Boolean, Cell::Number(_) | Cell::Text(_)) => Err(EncodingError::NotABoolean),
             // A level may look like a number or a truth value; a table has texts only.
             (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.level_code(&number.to_string())),
@@ -128,6 +128,18 @@ impl InputColumn {
                     self.level_code(text.trim_ascii())
                 }
             }),
+        }
+    }
+
+    /// The code of a cell that is written as text whatever it holds, as in CSV.
+    pub fn code_of_text(&self, text: &str) -> Result<f64, EncodingError> {
+        match (self.kind, read(text.trim_ascii())) {
+            (ColumnKind::Categorical, _) => self.code(Cell::Text(text)),
+            (_, Reading::Missing) => Ok(f64::NAN),
+            (_, Reading::Number(number)) => self.code(Cell::Number(number)),
+            (_, Reading::NotFinite) => Err(EncodingError::NotFinite),
+            (_, Reading::Boolean(value)) => self.code(Cell::Boolean(value)),
+            (_, Reading::Text) => self.code(Cell::Text(text)),
         }
     }
 
@@ -169,7 +181,7 @@ mod tests {
     fn encode(cells: [Cell; 3]) -> Result<Vec<f64>, EncodingError> {
         let encoding = encoding();
         let codes: Vec<f64> =
-            encoding.columns.iter().zip(&cells).map(|(column, cell)| column.code(cell)).collect::<Result<_, _>>()?;
+            encoding.columns.iter().zip(&cells).map(|(column, cell)| column.code(*cell)).collect::<Result<_, _>>()?;
         let mut inputs = vec![9.0; encoding.input_dim()];
         encoding.encode(codes.into_iter(), &mut inputs);
         Ok(inputs)
@@ -177,13 +189,13 @@ mod tests {
 
     #[test]
     fn levels_become_indicators() {
-        let row = encode([Cell::Number(2.5), Cell::Text("red".into()), Cell::Boolean(true)]).unwrap();
+        let row = encode([Cell::Number(2.5), Cell::Text("red"), Cell::Boolean(true)]).unwrap();
         assert_eq!(row, [2.5, 0.0, 0.0, 1.0, 1.0]);
     }
 
     #[test]
     fn an_unknown_level_is_all_zeros_and_a_missing_one_is_missing() {
-        let row = encode([Cell::Number(1.0), Cell::Text("pink".into()), Cell::Boolean(false)]).unwrap();
+        let row = encode([Cell::Number(1.0), Cell::Text("pink"), Cell::Boolean(false)]).unwrap();
         assert_eq!(row, [1.0, 0.0, 0.0, 0.0, 0.0]);
         let row = encode([Cell::Missing, Cell::Missing, Cell::Boolean(false)]).unwrap();
         assert!(row[..4].iter().all(|value| value.is_nan()));
@@ -192,8 +204,8 @@ mod tests {
     #[test]
     fn cells_of_the_wrong_kind_are_refused() {
         let cells = |first, second| [first, second, Cell::Boolean(false)];
-        let red = || Cell::Text("red".into());
-        assert_eq!(encode(cells(Cell::Text("2".into()), red())), Err(EncodingError::NotANumber));
+        let red = || Cell::Text("red");
+        assert_eq!(encode(cells(Cell::Text("2"), red())), Err(EncodingError::NotANumber));
         assert_eq!(encode(cells(Cell::Number(f64::NAN), red())), Err(EncodingError::NotFinite));
         let seven = [Cell::Number(1.0), red(), Cell::Number(7.0)];
         assert_eq!(encode(seven), Err(EncodingError::NotABoolean));
@@ -203,11 +215,11 @@ mod tests {
     fn levels_that_look_like_something_else_are_found() {
         let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
         let column = InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels };
-        assert_eq!(column.code(&Cell::Number(1.0)), Ok(0.0));
-        assert_eq!(column.code(&Cell::Number(2.5)), Ok(1.0));
-        assert_eq!(column.code(&Cell::Boolean(true)), Ok(2.0));
-        assert_eq!(column.code(&Cell::Text(" a ".into())), Ok(3.0));
-        assert!(column.code(&Cell::Text("NA".into())).unwrap().is_nan());
-        assert!(column.is_unknown(column.code(&Cell::Text("b".into())).unwrap()));
+        assert_eq!(column.code(Cell::Number(1.0)), Ok(0.0));
+        assert_eq!(column.code(Cell::Number(2.5)), Ok(1.0));
+        assert_eq!(column.code(Cell::Boolean(true)), Ok(2.0));
+        assert_eq!(column.code(Cell::Text(" a ")), Ok(3.0));
+        assert!(column.code(Cell::Text("NA")).unwrap().is_nan());
+        assert!(column.is_unknown(column.code(Cell::Text("b")).unwrap()));
     }
 }

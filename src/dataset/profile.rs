@@ -3,6 +3,7 @@
 use super::csv::CsvTable;
 use super::{Column, ColumnKind, DatasetError};
 use std::collections::{BTreeSet, HashSet};
+use std::io::Read;
 
 /// What one cell says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -213,7 +214,10 @@ impl Profile {
 }
 
 /// Profiles every column of a table; gives them back with the number of rows.
-pub(super) fn profile(table: &mut CsvTable, level_limit: usize) -> Result<(Vec<Profile>, u64), DatasetError> {
+pub(super) fn profile(
+    table: &mut CsvTable<impl Read>,
+    level_limit: usize,
+) -> Result<(Vec<Profile>, u64), DatasetError> {
     let mut profiles: Vec<Profile> = table.names.iter().map(|_| Profile::new(level_limit)).collect();
     let mut row_count = 0;
     while table.advance()? {

@@ -10,6 +10,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -94,8 +95,9 @@ impl DatasetStore {
             return Ok(Ingested::Known(self.rename(dataset, options.name.as_deref())?));
         }
 
-        let open = || CsvTable::open(spool.file.path(), options.csv, limits.columns);
+        let open = || CsvTable::new(File::open(spool.file.path())?, options.csv, limits.columns);
         let mut source = open()?;
+        source.refuse_single_column(options.csv.delimiter)?;
         let (profiles, row_count) = profile(&mut source, limits.levels)?;
         let schema = make_schema(&source.names, profiles, row_count, options)?;
         schema.check()?;

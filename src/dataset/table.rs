@@ -8,7 +8,7 @@ use super::{Column, ColumnKind, DatasetError, Schema};
 use crate::files::TempFile;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -78,7 +78,11 @@ impl Rows for Table {
 }
 
 /// Writes the rows of `source` as a table: the second pass over an upload.
-pub(super) fn write(source: &mut CsvTable, schema: &Schema, file: &mut TempFile) -> Result<(), DatasetError> {
+pub(super) fn write(
+    source: &mut CsvTable<impl Read>,
+    schema: &Schema,
+    file: &mut TempFile,
+) -> Result<(), DatasetError> {
     let codes: Vec<Codes> = schema.columns.iter().map(Codes::of).collect();
     file.write_all(&MAGIC)?;
     file.write_all(&schema.row_count.to_le_bytes())?;

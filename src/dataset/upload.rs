@@ -23,8 +23,32 @@ pub enum ContentEncoding {
     Identity,
     /// gzip, one or more members.
     Gzip,
+    /// zlib, which HTTP calls deflate.
+    Deflate,
     /// Zstandard.
     Zstd,
+}
+
+impl ContentEncoding {
+    /// The decoded bytes of `source`.
+    pub fn decoder<'a>(self, source: impl Read + 'a) -> std::io::Result<Box<dyn Read + 'a>> {
+        Ok(match self {
+            Self::Identity => Box::new(source),
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
+            Self::Deflate => Box::new(flate2::read::ZlibDecoder::new(source)),
+            Self::Zstd => Box::new(zstd::Decoder::new(source)?),
+        })
+    }
+
+    /// Words for a stream that does not decode.
+    pub fn unreadable(self, error: &std::io::Error) -> String {
+        match self {
+            Self::Identity => format!("the connection broke ({error})"),
+            Self::Gzip => format!("the gzip stream is damaged or ends early ({error})"),
+            Self::Deflate => format!("the deflate stream is damaged or ends early ({error})"),
+            Self::Zstd => format!("the zstd stream is damaged or ends early ({error})"),
+        }
+    }
 }
 
 /// A decoded upload on disk.
@@ -41,16 +65,13 @@ pub(super) fn spool(
     limit: u64,
     mut file: TempFile,
 ) -> Result<Spool, DatasetError> {
-    let mut decoded: Box<dyn Read> = match encoding {
-        ContentEncoding::Identity => Box::new(source),
-        ContentEncoding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
-        ContentEncoding::Zstd => Box::new(zstd::Decoder::new(source).map_err(|error| unreadable(encoding, &error))?),
-    };
+    let unreadable = |error| DatasetError::Unreadable { detail: encoding.unreadable(&error) };
+    let mut decoded = encoding.decoder(source).map_err(unreadable)?;
     let mut hash = Sha256::new();
     let mut bytes = 0;
     let mut chunk = vec![0; 1 << 16];
     loop {
-        let count = decoded.read(&mut chunk).map_err(|error| unreadable(encoding, &error))?;
+        let count = decoded.read(&mut chunk).map_err(unreadable)?;
         if count == 0 {
             break;
         }
@@ -65,13 +86,4 @@ pub(super) fn spool(
         return Err(DatasetError::Empty);
     }
     Ok(Spool { file, bytes, sha256: hex(&hash.finalize()) })
-}
-
-fn unreadable(encoding: ContentEncoding, error: &std::io::Error) -> DatasetError {
-    let detail = match encoding {
-        ContentEncoding::Identity => format!("the connection broke ({error})"),
-        ContentEncoding::Gzip => format!("the gzip stream is damaged or ends early ({error})"),
-        ContentEncoding::Zstd => format!("the zstd stream is damaged or ends early ({error})"),
-    };
-    DatasetError::Unreadable { detail }
 }

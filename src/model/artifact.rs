@@ -19,6 +19,7 @@ use crate::theory::Evidence;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::io::Read;
 
 const MAGIC: [u8; 8] = *b"BOCHNER\0";
 const FORMAT_VERSION: u32 = 1;
@@ -44,6 +45,17 @@ pub enum ArtifactError {
         /// In the file.
         found: u64,
     },
+    /// More than may be read.
+    #[error("the header promises {promised} payload bytes, the limit is {limit}")]
+    TooLarge {
+        /// By the header.
+        promised: u64,
+        /// Bytes.
+        limit: u64,
+    },
+    /// The stream broke.
+    #[error("the file could not be read: {0}")]
+    Read(std::io::Error),
     /// A changed byte.
     #[error("the checksum does not match: the file is damaged")]
     Checksum,
@@ -149,16 +161,41 @@ pub fn decode(bytes: &[u8]) -> Result<FittedModel, ArtifactError> {
     assemble(payload)
 }
 
+/// The model of an artifact that streams in. What the header says is checked before the payload is read, and the
+/// payload takes memory as its bytes come, never as the header claims.
+pub fn read_artifact(mut source: impl Read, limit: u64) -> Result<FittedModel, ArtifactError> {
+    let mut bytes = Vec::new();
+    source.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(ArtifactError::Read)?;
+    let header = Header::read(&bytes)?;
+    if header.payload_length > limit {
+        return Err(ArtifactError::TooLarge { promised: header.payload_length, limit });
+    }
+    // One byte more, so that something appended is seen.
+    source.take(header.payload_length + 1).read_to_end(&mut bytes).map_err(ArtifactError::Read)?;
+    decode(&bytes)
+}
+
+/// The start of an artifact.
+struct Header {
+    payload_length: u64,
+}
+
+impl Header {
+    fn read(bytes: &[u8]) -> Result<Self, ArtifactError> {
+        if bytes.len() < HEADER_BYTES || bytes[..8] != MAGIC {
+            return Err(ArtifactError::Magic);
+        }
+        let found = u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i]));
+        if found != FORMAT_VERSION {
+            return Err(ArtifactError::Version { found });
+        }
+        Ok(Self { payload_length: u64::from_le_bytes(std::array::from_fn(|i| bytes[12 + i])) })
+    }
+}
+
 fn checked_payload(bytes: &[u8]) -> Result<&[u8], ArtifactError> {
-    if bytes.len() < HEADER_BYTES || bytes[..8] != MAGIC {
-        return Err(ArtifactError::Magic);
-    }
+    let promised = Header::read(bytes)?.payload_length;
     let (header, payload) = bytes.split_at(HEADER_BYTES);
-    let version = u32::from_le_bytes(std::array::from_fn(|i| header[8 + i]));
-    if version != FORMAT_VERSION {
-        return Err(ArtifactError::Version { found: version });
-    }
-    let promised = u64::from_le_bytes(std::array::from_fn(|i| header[12 + i]));
     if promised != payload.len() as u64 {
         return Err(ArtifactError::Length { promised, found: payload.len() as u64 });
     }

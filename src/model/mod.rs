@@ -24,26 +24,37 @@ mod spread;
 /// How much predictions depend on the draw of the features.
 mod error_bars;
 
+/// What is told about a model.
+mod description;
+
 /// A fitted model made ready to predict.
 mod predictor;
 
 /// The file format; the only file that names bincode.
 mod artifact;
 
+/// A version of a model, and how models are named.
+mod version;
+
+/// Which models there are, in memory.
+mod catalogue;
+
 /// Names, versions and where their artifacts lie.
 mod registry;
 
-pub use artifact::{ArtifactError, decode, encode};
+pub use artifact::{ArtifactError, decode, encode, read_artifact};
 pub use coding::TargetCoding;
+pub use description::describe;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
 pub use inputs::InputPipeline;
 pub use labels::Labels;
-pub use predictor::Predictor;
-pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};
+pub use predictor::{Extras, Predictions, Predictor};
+pub use registry::{ModelRegistry, RegistryError};
 pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, FitReport, LabelErrors, LossPoint, NumberErrors, ReliabilityBin,
     RidgeReport, SolverReport, TargetErrors,
 };
 pub use spread::Spread;
+pub use version::{ModelVersion, check_alias, check_model_name, check_model_reference};

@@ -1,8 +1,9 @@
 //! A fitted model made ready to predict: O(sd) a row.
 
-use super::{ErrorBars, FittedModel, Spread};
+use super::{ErrorBars, FittedModel};
 use crate::features::{Frequencies, Precision, Projector, Wave};
-use ndarray::{Array2, ArrayView1, ArrayViewMut2, Axis};
+use crate::linalg::mixed_dot;
+use ndarray::{Array2, ArrayView1};
 
 /// Rows whose features are held at once.
 const BLOCK_ROWS: usize = 256;
@@ -18,6 +19,26 @@ pub struct Predictor {
 enum Engine {
     Mixed(Projector<f32>),
     Double(Projector<f64>),
+}
+
+/// What is to be computed beside the outputs themselves; only for models that keep what it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extras {
+    /// Predictive standard deviations: O(s²) a row.
+    pub spreads: bool,
+    /// Standard deviations over the draw of the features.
+    pub error_bars: bool,
+}
+
+/// What was computed for some rows, each rows×k. A row's numbers have the same bits whatever rows come with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictions {
+    /// Wᵀψ + c.
+    pub values: Array2<f64>,
+    /// Predictive standard deviations, where asked for and kept.
+    pub spreads: Option<Array2<f64>>,
+    /// Standard deviations over features, where asked for and kept.
+    pub error_bars: Option<Array2<f64>>,
 }
 
 impl Predictor {
@@ -43,36 +64,40 @@ impl Predictor {
     /// The outputs (rows×k) for rows of raw codes, one slice per row in the order of the model's
     /// columns.
     pub fn predict(&self, rows: &[&[f64]]) -> Array2<f64> {
-        let mut outputs = Array2::zeros((rows.len(), self.model.intercepts.len()));
-        for (block, outputs) in rows.chunks(BLOCK_ROWS).zip(outputs.axis_chunks_iter_mut(Axis(0), BLOCK_ROWS)) {
+        self.compute(rows, Extras::default()).values
+    }
+
+    /// The standard deviations over the draw of the features, rows×k, for models that keep them.
+    pub fn error_bars(&self, rows: &[&[f64]]) -> Option<Array2<f64>> {
+        self.compute(rows, Extras { error_bars: true, ..Extras::default() }).error_bars
+    }
+
+    /// The outputs and what else is asked for, from one pass over the features.
+    pub fn compute(&self, rows: &[&[f64]], extras: Extras) -> Predictions {
+        let shape = (rows.len(), self.model.intercepts.len());
+        let spread = self.model.spread.as_ref().filter(|_| extras.spreads);
+        let bars = self.model.error_bars.as_ref().filter(|_| extras.error_bars);
+        let mut predictions = Predictions {
+            values: Array2::zeros(shape),
+            spreads: spread.map(|_| Array2::zeros(shape)),
+            error_bars: bars.map(|_| Array2::zeros(shape)),
+        };
+        for (block, codes) in rows.chunks(BLOCK_ROWS).enumerate() {
+            let first = block * BLOCK_ROWS;
             match &self.engine {
-                Engine::Mixed(projector) => self.predict_block(projector, block, outputs),
-                Engine::Double(projector) => self.predict_block(projector, block, outputs),
+                Engine::Mixed(projector) => self.compute_block(projector, codes, first, &mut predictions),
+                Engine::Double(projector) => self.compute_block(projector, codes, first, &mut predictions),
             }
         }
-        outputs
+        predictions
     }
 
-    /// The predictive standard deviations of each row, one a target, for models that keep them: O(s²)
-    /// a row.
-    pub fn spreads(&self, rows: &[&[f64]]) -> Option<Vec<Vec<f64>>> {
-        let spread = self.model.spread.as_ref()?;
-        let of_block = |block: &[&[f64]]| match &self.engine {
-            Engine::Mixed(projector) => self.spreads_of_block(projector, spread, block),
-            Engine::Double(projector) => self.spreads_of_block(projector, spread, block),
-        };
-        Some(rows.chunks(BLOCK_ROWS).flat_map(of_block).collect())
-    }
-
-    /// The standard deviations over the draw of the features of each row, one a target, for models that keep
-    /// them.
-    pub fn error_bars(&self, rows: &[&[f64]]) -> Option<Vec<Vec<f64>>> {
-        let bars = self.model.error_bars.as_ref()?;
-        let of_block = |block: &[&[f64]]| match &self.engine {
-            Engine::Mixed(projector) => self.error_bars_of_block(projector, bars, block),
-            Engine::Double(projector) => self.error_bars_of_block(projector, bars, block),
-        };
-        Some(rows.chunks(BLOCK_ROWS).flat_map(of_block).collect())
+    /// Multiplications that a row takes.
+    pub fn operations_per_row(&self, extras: Extras) -> usize {
+        let model = &self.model;
+        let spread = model.spread.as_ref().filter(|_| extras.spreads).map_or(0, |spread| spread.factor.len());
+        let bars = model.error_bars.as_ref().filter(|_| extras.error_bars).map_or(0, ErrorBars::number_count);
+        model.map.operations_per_row() + model.weights.len() + spread + bars
     }
 
     /// About how many bytes it holds in memory.
@@ -90,33 +115,29 @@ impl Predictor {
         frequencies + (2 * self.model.weights.len() + factor + bars) * 8 + 4096
     }
 
-    fn error_bars_of_block<T: Wave>(
+    /// All of one block, whose first row is row `first` of `predictions`; sums in f64.
+    fn compute_block<T: Wave>(
         &self,
         projector: &Projector<T>,
-        bars: &ErrorBars,
-        block: &[&[f64]],
-    ) -> Vec<Vec<f64>> {
-        let features = projector.transform(self.model.inputs.prepare(block.iter().copied()).view()); // rows×s
-        let features = features.mapv(T::to_f64);
-        features.rows().into_iter().map(|row| bars.standard_deviations(row)).collect()
-    }
-
-    fn spreads_of_block<T: Wave>(&self, projector: &Projector<T>, spread: &Spread, block: &[&[f64]]) -> Vec<Vec<f64>> {
-        let features = projector.transform(self.model.inputs.prepare(block.iter().copied()).view()); // rows×s
-        let deviations = |row: ArrayView1<T>| spread.standard_deviations(row.iter().map(|value| value.to_f64()));
-        features.rows().into_iter().map(deviations).collect()
-    }
-
-    /// Wᵀψ + c for a block, summed in f64.
-    fn predict_block<T: Wave>(&self, projector: &Projector<T>, block: &[&[f64]], mut outputs: ArrayViewMut2<f64>) {
-        let inputs = self.model.inputs.prepare(block.iter().copied());
-        let features = projector.transform(inputs.view()); // rows×s
-        for (row, mut outputs) in features.rows().into_iter().zip(outputs.rows_mut()) {
-            for ((output, weights), intercept) in
-                outputs.iter_mut().zip(self.weights.rows()).zip(&self.model.intercepts)
-            {
-                let sum: f64 = row.iter().zip(weights).map(|(value, weight)| value.to_f64() * weight).sum();
-                *output = sum + intercept;
+        codes: &[&[f64]],
+        first: usize,
+        predictions: &mut Predictions,
+    ) {
+        let features = projector.transform(self.model.inputs.prepare(codes.iter().copied()).view()); // rows×s
+        let outputs = self.weights.rows().into_iter().zip(&self.model.intercepts);
+        for (offset, row) in features.rows().into_iter().enumerate() {
+            let at = first + offset;
+            let features = row.to_slice().expect("features are row-major");
+            for (value, (weights, intercept)) in predictions.values.row_mut(at).iter_mut().zip(outputs.clone()) {
+                *value = mixed_dot(features, weights.to_slice().expect("weights are row-major")) + intercept;
+            }
+            if let (Some(spreads), Some(spread)) = (&mut predictions.spreads, &self.model.spread) {
+                let deviations = spread.standard_deviations(features.iter().map(|feature| feature.to_f64()));
+                spreads.row_mut(at).assign(&ArrayView1::from(&deviations));
+            }
+            if let (Some(error_bars), Some(bars)) = (&mut predictions.error_bars, &self.model.error_bars) {
+                let deviations = bars.standard_deviations(row.mapv(T::to_f64).view());
+                error_bars.row_mut(at).assign(&ArrayView1::from(&deviations));
             }
         }
     }

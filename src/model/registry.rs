@@ -1,13 +1,17 @@
 //! Names, versions and where their artifacts lie.
 
-use super::{ArtifactError, FittedModel, decode, encode};
+use super::catalogue::{Catalogue, from_row};
+use super::version::ModelReference;
+use super::{ArtifactError, FittedModel, ModelVersion, check_alias, check_model_name, decode, encode};
 use crate::database::{Database, now};
 use crate::files::{DataDir, hex, sweep};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
-use std::io::{ErrorKind, Write};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// Why the registry refused.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +35,30 @@ pub enum RegistryError {
         name: String,
         /// As asked for.
         version: u32,
+    },
+    /// A text that cannot be an alias.
+    #[error("'{alias}' is not an alias: 1 to 64 of a-z A-Z 0-9 . _ - , the first a letter or digit, and not a number")]
+    Alias {
+        /// As given.
+        alias: String,
+    },
+    /// No such alias.
+    #[error("model '{name}' has no alias '{alias}'")]
+    NoAlias {
+        /// Of the model.
+        name: String,
+        /// As asked for.
+        alias: String,
+    },
+    /// Aliases point at what was to be deleted.
+    #[error("model '{name}' version {version} has the alias '{alias}'; move or delete the alias first")]
+    Aliased {
+        /// Of the model.
+        name: String,
+        /// Of the model.
+        version: u32,
+        /// One that points there.
+        alias: String,
     },
     /// The artifact on disk is not usable.
     #[error("the artifact of model '{name}' version {version} cannot be used: {cause}")]
@@ -59,49 +87,21 @@ pub enum RegistryError {
     Database(#[from] rusqlite::Error),
 }
 
-/// One version of a model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelVersion {
-    /// Of the model.
-    pub name: String,
-    /// 1, 2, 3 …
-    pub version: u32,
-    /// Id of its artifact: the job that made it.
-    pub artifact: String,
-    /// Id of the data set it was trained on.
-    pub dataset: String,
-    /// Size of the artifact.
-    pub bytes: u64,
-    /// Of the artifact: the same data, spec and seed give the same.
-    pub sha256: String,
-    /// What is told about it, as JSON.
-    pub description: String,
-    /// RFC 3339.
-    pub created_at: String,
-}
-
-/// A safe model name: `[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}`.
-pub fn check_model_name(name: &str) -> Result<(), RegistryError> {
-    let mut characters = name.chars();
-    let fits = characters.next().is_some_and(|first| first.is_ascii_alphanumeric())
-        && characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-        && name.len() <= 64;
-    if fits { Ok(()) } else { Err(RegistryError::Name { name: name.chars().take(80).collect() }) }
-}
-
 /// The models of a data directory; clones share it. Artifacts are named after the job that made
 /// them, never after the model, so no user's text becomes a path.
 #[derive(Clone)]
 pub struct ModelRegistry {
     directory: DataDir,
     database: Database,
+    catalogue: Arc<RwLock<Catalogue>>,
 }
 
 impl ModelRegistry {
     /// Opens the registry and removes artifacts that no version refers to.
     pub fn open(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
-        let registry = Self { directory, database };
-        let known: HashSet<String> = registry.list(None)?.into_iter().map(|version| version.artifact).collect();
+        let catalogue = Arc::new(RwLock::new(database.read(Catalogue::read)?));
+        let registry = Self { directory, database, catalogue };
+        let known: HashSet<String> = registry.list(None).iter().map(|version| version.artifact.clone()).collect();
         sweep(&registry.directory.artifacts(), |stem| known.contains(stem))?;
         Ok(registry)
     }
@@ -120,10 +120,8 @@ impl ModelRegistry {
         check_model_name(name)?;
         let bytes = encode(model)?;
         let sha256 = hex(&Sha256::digest(&bytes));
-        let mut file = self.directory.temporary_file()?;
-        file.write_all(&bytes)?;
-        file.publish(&self.path(artifact))?;
-        self.database.transact(|transaction| {
+        self.write(artifact, &bytes)?;
+        let published = self.database.transact(|transaction| {
             if let Some(known) = find_artifact(transaction, artifact)? {
                 return Ok(known);
             }
@@ -145,7 +143,6 @@ impl ModelRegistry {
                 dataset: model.dataset.clone(),
                 bytes: bytes.len() as u64,
                 sha256: sha256.clone(),
-                description: description.to_owned(),
                 created_at: now(),
             };
             transaction.execute(
@@ -154,7 +151,9 @@ impl ModelRegistry {
                 params![name, version, artifact, entry.dataset, entry.bytes, sha256, description, entry.created_at],
             )?;
             Ok(entry)
-        })
+        });
+        self.refresh(name)?;
+        published
     }
 
     /// Puts another artifact in the place of that of a version, which must still be there with the one `entry`
@@ -167,9 +166,7 @@ impl ModelRegistry {
     ) -> Result<ModelVersion, RegistryError> {
         let bytes = encode(model)?;
         let sha256 = hex(&Sha256::digest(&bytes));
-        let mut file = self.directory.temporary_file()?;
-        file.write_all(&bytes)?;
-        file.publish(&self.path(artifact))?;
+        self.write(artifact, &bytes)?;
         let replaced = self.database.transact(|transaction| {
             Ok::<_, RegistryError>(transaction.execute(
                 "UPDATE models SET artifact = ?1, bytes = ?2, sha256 = ?3
@@ -177,6 +174,7 @@ impl ModelRegistry {
                 params![artifact, bytes.len() as u64, sha256, entry.name, entry.version, entry.artifact],
             )?)
         })?;
+        self.refresh(&entry.name)?;
         let (superfluous, outcome) = if replaced == 1 {
             let bytes = bytes.len() as u64;
             (
@@ -198,38 +196,65 @@ impl ModelRegistry {
     }
 
     /// All versions, of one model or of all: by name, newest version first.
-    pub fn list(&self, name: Option<&str>) -> Result<Vec<ModelVersion>, RegistryError> {
-        self.database.read(|connection| {
-            let mut query =
-                connection.prepare("SELECT * FROM models WHERE ?1 IS NULL OR name = ?1 ORDER BY name, version DESC")?;
-            let rows = query.query_map([name], from_row)?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
+    pub fn list(&self, name: Option<&str>) -> Vec<Arc<ModelVersion>> {
+        self.catalogue().list(name)
     }
 
-    /// One version, the newest if none is named.
-    pub fn find(&self, name: &str, version: Option<u32>) -> Result<ModelVersion, RegistryError> {
+    /// One version of `name` or `name@alias`; the newest if neither alias nor version is named. From memory.
+    pub fn find(&self, name: &str, version: Option<u32>) -> Result<Arc<ModelVersion>, RegistryError> {
+        let reference = ModelReference::parse(name)?;
+        self.catalogue().find(reference, version).map(Arc::clone)
+    }
+
+    /// What is told about a version, as JSON.
+    pub fn description(&self, entry: &ModelVersion) -> Result<String, RegistryError> {
+        let query = "SELECT description FROM models WHERE name = ?1 AND version = ?2";
+        let found = self.database.read(|connection| {
+            connection.query_row(query, params![entry.name, entry.version], |row| row.get(0)).optional()
+        })?;
+        found.ok_or_else(|| RegistryError::NoVersion { name: entry.name.clone(), version: entry.version })
+    }
+
+    /// The aliases of a model with their versions.
+    pub fn aliases(&self, name: &str) -> BTreeMap<String, u32> {
+        self.catalogue().aliases(name)
+    }
+
+    /// Lets an alias lead to a version from now on, in one step; tells whether the alias is new.
+    pub fn point(&self, name: &str, alias: &str, version: u32) -> Result<bool, RegistryError> {
         check_model_name(name)?;
-        let versions = self.list(Some(name))?;
-        let found = versions.iter().find(|entry| version.is_none_or(|version| entry.version == version));
-        match (found, version) {
-            (Some(entry), _) => Ok(entry.clone()),
-            (None, Some(version)) if !versions.is_empty() => {
-                Err(RegistryError::NoVersion { name: name.to_owned(), version })
+        check_alias(alias)?;
+        let is_new = self.database.transact(|transaction| {
+            let exists = "SELECT EXISTS (SELECT 1 FROM models WHERE name = ?1 AND version = ?2)";
+            if !transaction.query_row(exists, params![name, version], |row| row.get(0))? {
+                return Err(RegistryError::NoVersion { name: name.to_owned(), version });
             }
-            (None, _) => Err(RegistryError::NotFound { name: name.to_owned() }),
-        }
+            let is_known = "SELECT EXISTS (SELECT 1 FROM aliases WHERE name = ?1 AND alias = ?2)";
+            let is_known: bool = transaction.query_row(is_known, params![name, alias], |row| row.get(0))?;
+            transaction.execute(
+                "INSERT INTO aliases (name, alias, version) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (name, alias) DO UPDATE SET version = excluded.version",
+                params![name, alias, version],
+            )?;
+            Ok(!is_known)
+        })?;
+        self.refresh(name)?;
+        Ok(is_new)
+    }
+
+    /// Removes an alias; its version stays.
+    pub fn remove_alias(&self, name: &str, alias: &str) -> Result<(), RegistryError> {
+        self.find(&format!("{name}@{alias}"), None)?;
+        self.database.transact(|transaction| {
+            transaction.execute("DELETE FROM aliases WHERE name = ?1 AND alias = ?2", params![name, alias])
+        })?;
+        self.refresh(name)
     }
 
     /// Reads the artifact of a version.
     pub fn load(&self, entry: &ModelVersion) -> Result<FittedModel, RegistryError> {
-        let bytes = match std::fs::read(self.path(&entry.artifact)) {
-            // Deleted since it was looked up.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version });
-            }
-            outcome => outcome?,
-        };
+        let mut bytes = Vec::new();
+        self.artifact(entry)?.read_to_end(&mut bytes)?;
         decode(&bytes).map_err(|cause| RegistryError::Artifact {
             name: entry.name.clone(),
             version: entry.version,
@@ -237,20 +262,36 @@ impl ModelRegistry {
         })
     }
 
-    /// Removes one version, or all of a model, and tells which. Version numbers are never given out
-    /// again.
-    pub fn delete(&self, name: &str, version: Option<u32>) -> Result<Vec<ModelVersion>, RegistryError> {
+    /// The artifact of a version as it lies on disk.
+    pub fn artifact(&self, entry: &ModelVersion) -> Result<File, RegistryError> {
+        match File::open(self.path(&entry.artifact)) {
+            // Deleted since it was looked up.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version })
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Removes one version, or all of a model, and tells which; refused while an alias points there. Version
+    /// numbers are never given out again.
+    pub fn delete(&self, name: &str, version: Option<u32>) -> Result<Vec<Arc<ModelVersion>>, RegistryError> {
+        check_model_name(name)?;
         let newest = self.find(name, version)?;
-        let doomed = if version.is_some() { vec![newest] } else { self.list(Some(name))? };
+        let doomed = if version.is_some() { vec![newest] } else { self.list(Some(name)) };
         self.database.transact(|transaction| {
             for entry in &doomed {
-                transaction.execute(
-                    "DELETE FROM models WHERE name = ?1 AND version = ?2",
-                    params![entry.name, entry.version],
-                )?;
+                let alias = "SELECT alias FROM aliases WHERE name = ?1 AND version = ?2";
+                let alias = transaction.query_row(alias, params![name, entry.version], |row| row.get(0)).optional()?;
+                if let Some(alias) = alias {
+                    return Err(RegistryError::Aliased { name: name.to_owned(), version: entry.version, alias });
+                }
+                transaction
+                    .execute("DELETE FROM models WHERE name = ?1 AND version = ?2", params![name, entry.version])?;
             }
             Ok::<_, RegistryError>(())
         })?;
+        self.refresh(name)?;
         for entry in &doomed {
             match std::fs::remove_file(self.path(&entry.artifact)) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {} // another delete was faster
@@ -260,6 +301,23 @@ impl ModelRegistry {
         Ok(doomed)
     }
 
+    fn write(&self, artifact: &str, bytes: &[u8]) -> Result<(), RegistryError> {
+        let mut file = self.directory.temporary_file()?;
+        file.write_all(bytes)?;
+        Ok(file.publish(&self.path(artifact))?)
+    }
+
+    /// Makes what the database now says of a model visible. Under the lock, so that the last one to come reads the
+    /// last state.
+    fn refresh(&self, name: &str) -> Result<(), RegistryError> {
+        let mut catalogue = self.catalogue.write().unwrap_or_else(PoisonError::into_inner);
+        self.database.read(|connection| catalogue.refresh(connection, name))
+    }
+
+    fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {
+        self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn path(&self, artifact: &str) -> PathBuf {
         self.directory.artifacts().join(format!("{artifact}.bochner"))
     }
@@ -267,32 +325,4 @@ impl ModelRegistry {
 
 fn find_artifact(connection: &Connection, artifact: &str) -> Result<Option<ModelVersion>, RegistryError> {
     Ok(connection.query_row("SELECT * FROM models WHERE artifact = ?1", [artifact], from_row).optional()?)
-}
-
-fn from_row(row: &Row) -> rusqlite::Result<ModelVersion> {
-    Ok(ModelVersion {
-        name: row.get("name")?,
-        version: row.get("version")?,
-        artifact: row.get("artifact")?,
-        dataset: row.get("dataset")?,
-        bytes: row.get("bytes")?,
-        sha256: row.get("sha256")?,
-        description: row.get("description")?,
-        created_at: row.get("created_at")?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_could_be_paths_are_refused() {
-        for name in ["a", "California-1.0_x", &"a".repeat(64)] {
-            assert!(check_model_name(name).is_ok(), "{name}");
-        }
-        for name in ["", ".", "..", "a/b", "../a", "a b", "a%2Fb", "-a", "ä", "a\0", &"a".repeat(65)] {
-            assert!(check_model_name(name).is_err(), "{name}");
-        }
-    }
 }

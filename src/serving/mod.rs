@@ -1,6 +1,37 @@
-//! Answering predictions: models kept ready in memory.
+//! Answering predictions: a request's rows, the threads that compute them, and what the answer says.
+
+/// Why a request was refused.
+mod refusal;
+
+/// Rows of a request, as a model takes them.
+mod rows;
+
+/// What a prediction is asked to say.
+mod outputs;
+
+/// What predictions say.
+mod answer;
+
+/// Answers as flat columns.
+mod columns;
+
+/// Tables in and answers out.
+mod formats;
+
+/// Threads that predict.
+mod pool;
+
+/// Concurrent requests merged into one product.
+mod batcher;
 
 /// Models in memory, under a budget.
 mod shelf;
 
-pub use shelf::Shelf;
+pub use answer::Answer;
+pub use batcher::{BatchError, BatchLimits, Batcher};
+pub use formats::{AnswerWriter, Format, JsonRequest, RowReader, ScoringRequest, read_request, read_small};
+pub use outputs::{Output, OutputRequest, Outputs};
+pub use pool::PredictionPool;
+pub use refusal::Refusal;
+pub use rows::{CellError, RowBlock};
+pub use shelf::{ReadyModel, Shelf, ShelfError};

@@ -1,67 +1,169 @@
 //! Models in memory: read when first asked for, dropped when others need the room.
 
-use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
-use std::collections::HashMap;
+use super::{BatchLimits, Batcher, PredictionPool};
+use crate::model::{Extras, FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
+use crate::telemetry::{ModelMeters, PredictionMetrics};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A version of a model ready to predict. Requests in flight keep the one they began with.
+pub struct ReadyModel {
+    /// Which it is.
+    pub entry: Arc<ModelVersion>,
+    /// That computes.
+    pub predictor: Arc<Predictor>,
+    /// That merges concurrent requests.
+    pub batcher: Arc<Batcher>,
+    /// That count.
+    pub meters: Arc<ModelMeters>,
+}
+
+/// Why a model cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ShelfError {
+    /// It was unloaded and not loaded again.
+    #[error("model '{name}' is unloaded; load it first")]
+    Unloaded {
+        /// Of the model.
+        name: String,
+    },
+    /// It is not there or not readable.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
 
 /// Ready models by artifact, least recently used dropped first; clones share it.
 #[derive(Clone)]
 pub struct Shelf {
     registry: ModelRegistry,
-    budget_bytes: usize,
+    settings: Arc<Settings>,
     state: Arc<Mutex<State>>,
+}
+
+struct Settings {
+    budget_bytes: usize,
+    limits: BatchLimits,
+    pool: PredictionPool,
+    metrics: PredictionMetrics,
 }
 
 #[derive(Default)]
 struct State {
     ready: HashMap<String, Entry>,
+    /// Held while an artifact is read, so that it is read once however many ask for it.
+    loading: HashMap<String, Arc<Mutex<()>>>,
+    /// Models that shall not be served.
+    unloaded: HashSet<String>,
     bytes: usize,
     clock: u64,
 }
 
 struct Entry {
-    predictor: Arc<Predictor>,
+    model: Arc<ReadyModel>,
     bytes: usize,
     last_used: u64,
 }
 
 impl Shelf {
     /// An empty shelf.
-    pub fn new(registry: ModelRegistry, budget_bytes: usize) -> Self {
-        Self { registry, budget_bytes, state: Arc::default() }
+    pub fn new(
+        registry: ModelRegistry,
+        budget_bytes: usize,
+        limits: BatchLimits,
+        pool: PredictionPool,
+        metrics: PredictionMetrics,
+    ) -> Self {
+        let settings = Arc::new(Settings { budget_bytes, limits, pool, metrics });
+        Self { registry, settings, state: Arc::default() }
     }
 
-    /// The model if it is in memory.
-    fn ready(&self, version: &ModelVersion) -> Option<Arc<Predictor>> {
-        self.state().touch(&version.artifact)
-    }
-
-    /// The model, read from disk where needed. Blocks on that; requests in flight keep what they
-    /// began with even if it is dropped meanwhile.
-    pub fn get(&self, version: &ModelVersion) -> Result<Arc<Predictor>, RegistryError> {
-        if let Some(predictor) = self.ready(version) {
-            return Ok(predictor);
+    /// The model if it is in memory: never blocks for long.
+    pub fn ready(&self, version: &ModelVersion) -> Result<Option<Arc<ReadyModel>>, ShelfError> {
+        let mut state = self.state();
+        if !state.unloaded.is_empty() && state.unloaded.contains(&version.name) {
+            return Err(ShelfError::Unloaded { name: version.name.clone() });
         }
+        Ok(state.touch(&version.artifact))
+    }
+
+    /// The model, read from disk and tried out where needed. Blocks on that.
+    pub fn get(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
+        if let Some(model) = self.ready(version)? {
+            return Ok(model);
+        }
+        let loading = Arc::clone(self.state().loading.entry(version.artifact.clone()).or_default());
+        let outcome = {
+            let _alone = loading.lock().unwrap_or_else(PoisonError::into_inner);
+            match self.ready(version)? {
+                Some(model) => Ok(model), // another request was faster
+                None => self.read(version),
+            }
+        };
+        self.state().loading.remove(&version.artifact);
+        outcome
+    }
+
+    fn read(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
         let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
         let predictor = Arc::new(Predictor::new(model));
+        warm_up(&predictor);
         let bytes = predictor.memory_bytes();
+        let Settings { limits, pool, metrics, .. } = &*self.settings;
+        let meters = Arc::new(metrics.of(&version.name, version.version));
+        meters.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
+        let model = Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters });
         let mut state = self.state();
-        if let Some(predictor) = state.touch(&version.artifact) {
-            return Ok(predictor); // another request was faster
+        state.make_room(bytes, self.settings.budget_bytes);
+        state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+        Ok(model)
+    }
+
+    /// Drops an artifact that another one took the place of.
+    pub fn release(&self, version: &ModelVersion) {
+        self.state().remove(&version.artifact);
+    }
+
+    /// Forgets a version that was deleted.
+    pub fn forget(&self, version: &ModelVersion) {
+        self.state().remove(&version.artifact);
+        self.settings.metrics.forget(&version.name, version.version);
+    }
+
+    /// Drops all versions of a model from memory and serves it no more until it is loaded.
+    pub fn unload(&self, name: &str) {
+        let mut state = self.state();
+        state.unloaded.insert(name.to_owned());
+        let of_model = |(id, entry): (&String, &Entry)| (entry.model.entry.name == name).then(|| id.clone());
+        let artifacts: Vec<String> = state.ready.iter().filter_map(of_model).collect();
+        for artifact in artifacts {
+            state.remove(&artifact);
         }
-        state.make_room(bytes, self.budget_bytes);
-        state.insert(version.artifact.clone(), Arc::clone(&predictor), bytes);
-        Ok(predictor)
     }
 
-    /// Forgets a model that was deleted.
-    pub fn forget(&self, artifact: &str) {
-        self.state().remove(artifact);
+    /// Serves a model again.
+    pub fn load(&self, name: &str) {
+        self.state().unloaded.remove(name);
     }
 
-    /// Memory of what is ready.
-    pub fn bytes(&self) -> usize {
-        self.state().bytes
+    /// Whether a version is in memory, tried out and served.
+    pub fn holds(&self, version: &ModelVersion) -> bool {
+        let state = self.state();
+        state.ready.contains_key(&version.artifact) && !state.unloaded.contains(&version.name)
+    }
+
+    /// Everything in memory, by name and version.
+    pub fn all(&self) -> Vec<Arc<ReadyModel>> {
+        let mut all: Vec<Arc<ReadyModel>> = self.state().ready.values().map(|entry| Arc::clone(&entry.model)).collect();
+        all.sort_by(|left, right| {
+            (&left.entry.name, left.entry.version).cmp(&(&right.entry.name, right.entry.version))
+        });
+        all
+    }
+
+    /// Whether a model was unloaded.
+    pub fn is_unloaded(&self, name: &str) -> bool {
+        self.state().unloaded.contains(name)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -69,12 +171,19 @@ impl Shelf {
     }
 }
 
+/// A first prediction, of a row with every cell missing: code and weights are in the caches when the first request
+/// comes.
+fn warm_up(predictor: &Predictor) {
+    let row = vec![f64::NAN; predictor.model().inputs.encoding.columns.len()];
+    predictor.compute(&[&row], Extras::default());
+}
+
 impl State {
-    fn touch(&mut self, artifact: &str) -> Option<Arc<Predictor>> {
+    fn touch(&mut self, artifact: &str) -> Option<Arc<ReadyModel>> {
         self.clock += 1;
         let entry = self.ready.get_mut(artifact)?;
         entry.last_used = self.clock;
-        Some(Arc::clone(&entry.predictor))
+        Some(Arc::clone(&entry.model))
     }
 
     /// Drops what was not used for longest. A model larger than the whole budget still gets in,
@@ -88,14 +197,15 @@ impl State {
         }
     }
 
-    fn insert(&mut self, artifact: String, predictor: Arc<Predictor>, bytes: usize) {
+    fn insert(&mut self, artifact: String, model: Arc<ReadyModel>, bytes: usize) {
         self.bytes += bytes;
-        self.ready.insert(artifact, Entry { predictor, bytes, last_used: self.clock });
+        self.ready.insert(artifact, Entry { model, bytes, last_used: self.clock });
     }
 
     fn remove(&mut self, artifact: &str) {
         if let Some(entry) = self.ready.remove(artifact) {
             self.bytes -= entry.bytes;
+            entry.model.meters.memory_bytes.set(0);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What a spec demands of a data set.
 
 use super::classes::ClassWeight;
-use super::fields::Problem;
 use super::learner::Learner;
 use super::{LambdaRule, TrainSpec};
 use crate::dataset::{ColumnKind, Encoding, Schema, Task};
 use crate::features::KernelShape;
 use crate::model::MissingRule;
+use crate::problem::Problem;
 
 impl TrainSpec {
     /// What stands between this spec and a data set; `pointer` is where the data set was named.

@@ -24,7 +24,7 @@ pub(super) fn jackknife(run: &Run, predictor: Predictor) -> Result<Predictor, Tr
         }
         run.rows.read(index, part, &mut block)?;
         let bars = predictor.error_bars(&block.inputs().collect::<Vec<_>>()).unwrap_or_default();
-        sum += bars.iter().flatten().map(|bar| bar * bar).sum::<f64>();
+        sum += bars.iter().map(|bar| bar * bar).sum::<f64>();
         count += bars.len();
         run.stop_if_asked()?;
     }

@@ -1,22 +1,9 @@
 //! Reading a JSON object field by field, with every problem placed.
 
+use crate::problem::{Problem, pointer};
 use crate::suggest;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
-
-/// Something wrong with a request, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// JSON pointer.
-    pub pointer: String,
-    /// What is wrong and what would be right.
-    pub detail: String,
-}
-
-/// The JSON pointer to a member of what `parent` points to. [RFC 6901]
-pub fn pointer(parent: &str, member: &str) -> String {
-    format!("{parent}/{}", member.replace('~', "~0").replace('/', "~1"))
-}
 
 /// One JSON object being read. Problems of all objects of a request collect in one list, so that a
 /// user sees them all at once.

@@ -87,7 +87,6 @@ mod update;
 
 pub use classes::ClassWeight;
 pub use cost::estimate_memory;
-pub use fields::{Problem, pointer};
 pub use learner::Learner;
 pub use plan::PlanRequest;
 pub use recertify::recertify;

@@ -1,8 +1,9 @@
 //! A request for a plan: raw JSON to numbers that the theorems can be asked with.
 
 use super::choices::{check_kernel, check_map};
-use super::fields::{Fields, Problem};
+use super::fields::Fields;
 use crate::dataset::{Encoding, Roles, Schema, Task};
+use crate::problem::Problem;
 use crate::theory::plan::{PlannedRidge, Problem as PlanProblem, Target};
 use crate::theory::rudi_rosasco::Regularity;
 use serde_json::Value;

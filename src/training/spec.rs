@@ -2,11 +2,12 @@
 
 use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, check_scaling};
 use super::classes::ClassWeight;
-use super::fields::{Fields, Problem};
+use super::fields::Fields;
 use super::learner::Learner;
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
+use crate::problem::Problem;
 use crate::theory::relative::smallest_certified_ridge;
 use serde_json::{Value, json};
 use std::cell::RefCell;

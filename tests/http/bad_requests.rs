@@ -37,8 +37,10 @@ async fn bodies_that_are_not_json_objects() {
     service.post_as(path, "application/json", "[1]").await.refused(400, "malformed_request");
     let body = service.post_as(path, "text/csv", "{}").await.refused(415, "unsupported_media_type");
     assert!(body["detail"].as_str().unwrap().contains("application/json"), "{body}");
-    let request = Request::post(path).header("content-encoding", "gzip").body(Body::from("x")).unwrap();
-    service.send(request).await.refused(415, "unsupported_encoding");
+    let encoded = |encoding| Request::post(path).header("content-encoding", encoding).body(Body::from("x")).unwrap();
+    service.send(encoded("br")).await.refused(415, "unsupported_encoding");
+    service.send(encoded("gzip")).await.refused(400, "unreadable_body");
+    service.send(encoded("zstd")).await.refused(400, "unreadable_body");
     let service = Service::with(&["--max-request", "100"]);
     let body = service.post_as(path, "application/json", " ".repeat(101)).await.refused(413, "body_too_large");
     assert!(body["detail"].as_str().unwrap().contains("100 bytes"), "{body}");

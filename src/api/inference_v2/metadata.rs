@@ -1,0 +1,145 @@
+//! Health, server and model metadata, statistics.
+
+use super::super::AppState;
+use super::super::error::ApiError;
+use super::super::extract::{ModelName, VersionNumber};
+use super::response::inner_shape;
+use crate::dataset::ColumnKind;
+use crate::model::FittedModel;
+use crate::serving::{Output, ReadyModel};
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+/// `GET /v2/health/live`.
+pub(in crate::api) async fn live() -> Json<Value> {
+    Json(json!({"live": true}))
+}
+
+/// `GET /v2/health/ready`.
+pub(in crate::api) async fn ready(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
+    if state.is_ready() {
+        Ok(Json(json!({"ready": true, "live": true})))
+    } else {
+        Err(ApiError::busy("draining", "the service is shutting down"))
+    }
+}
+
+/// `GET /v2`.
+pub(in crate::api) async fn server() -> Json<Value> {
+    Json(json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "extensions": ["binary_tensor_data", "classification", "model_repository", "statistics"],
+    }))
+}
+
+/// `GET /v2/models/{model}`.
+pub(in crate::api) async fn model(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+) -> Result<Json<Value>, ApiError> {
+    describe(&state, &name, None).await
+}
+
+/// `GET /v2/models/{model}/versions/{version}`.
+pub(in crate::api) async fn model_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    describe(&state, &name, Some(version)).await
+}
+
+/// `GET /v2/models/{model}/ready`: once it is read and tried out.
+pub(in crate::api) async fn model_ready(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+) -> Result<Json<Value>, ApiError> {
+    let model = state.load(&name, None).await?;
+    Ok(Json(json!({"name": model.entry.name, "ready": true})))
+}
+
+/// `GET /v2/models/{model}/versions/{version}/ready`.
+pub(in crate::api) async fn version_ready(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    let model = state.load(&name, Some(version)).await?;
+    Ok(Json(json!({"name": model.entry.name, "ready": true})))
+}
+
+/// `GET /v2/models/stats`: of every version in memory.
+pub(in crate::api) async fn stats(State(state): State<AppState>) -> Json<Value> {
+    let all: Vec<Value> = state.shelf.all().iter().map(|model| statistics(model)).collect();
+    Json(json!({"model_stats": all}))
+}
+
+/// `GET /v2/models/{model}/stats`.
+pub(in crate::api) async fn model_stats(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+) -> Result<Json<Value>, ApiError> {
+    let model = state.load(&name, None).await?;
+    Ok(Json(json!({"model_stats": [statistics(&model)]})))
+}
+
+async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
+    let model = state.load(name, version).await?;
+    let versions = state.registry.list(Some(&model.entry.name));
+    let fitted = model.predictor.model();
+    let output = |output: &Output| {
+        let mut shape = vec![-1];
+        shape.extend(inner_shape(*output, fitted).into_iter().map(|size| size as i64));
+        let datatype = if matches!(output, Output::Label | Output::LabelSet) { "BYTES" } else { "FP64" };
+        json!({"name": output.name(), "datatype": datatype, "shape": shape})
+    };
+    Ok(Json(json!({
+        "name": model.entry.name,
+        "versions": versions.iter().rev().map(|entry| entry.version.to_string()).collect::<Vec<_>>(),
+        "platform": "bochner",
+        "inputs": inputs(fitted),
+        "outputs": Output::of(fitted).iter().map(output).collect::<Vec<_>>(),
+    })))
+}
+
+/// One matrix where all columns are numbers, else a tensor for each column.
+fn inputs(model: &FittedModel) -> Vec<Value> {
+    let columns = &model.inputs.encoding.columns;
+    if columns.iter().all(|column| column.kind == ColumnKind::Numeric) {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let parameters = json!({"columns": names});
+        return vec![
+            json!({"name": "inputs", "datatype": "FP64", "shape": [-1, columns.len()], "parameters": parameters}),
+        ];
+    }
+    let datatype = |kind| match kind {
+        ColumnKind::Numeric => "FP64",
+        ColumnKind::Boolean => "BOOL",
+        ColumnKind::Categorical => "BYTES",
+    };
+    let column = |column: &crate::dataset::InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
+    columns.iter().map(column).collect()
+}
+
+/// Since the version was read into memory.
+fn statistics(model: &ReadyModel) -> Value {
+    let meters = &model.meters;
+    let total = |(count, nanoseconds): (u64, u64)| json!({"count": count, "ns": nanoseconds});
+    json!({
+        "name": model.entry.name,
+        "version": model.entry.version.to_string(),
+        "inference_count": meters.rows.get(),
+        "execution_count": meters.compute.total.get().0,
+        "inference_stats": {
+            "success": total(meters.successes.get()),
+            "fail": total(meters.failures.get()),
+            "queue": total(meters.queue.total.get()),
+            "compute_input": total(meters.decode.total.get()),
+            "compute_infer": total(meters.compute.total.get()),
+            "compute_output": total(meters.encode.total.get()),
+        },
+        "batch_stats": [],
+    })
+}

@@ -1,0 +1,222 @@
+//! Tensors of the Open Inference Protocol: their types, and their bytes.
+
+use crate::serving::Refusal;
+use serde_json::{Value, json};
+
+/// The type of a tensor's elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Datatype {
+    Bool,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Fp16,
+    Bf16,
+    Fp32,
+    Fp64,
+    Bytes,
+}
+
+impl Datatype {
+    const ALL: [(&'static str, Self); 14] = [
+        ("BOOL", Self::Bool),
+        ("UINT8", Self::Uint8),
+        ("UINT16", Self::Uint16),
+        ("UINT32", Self::Uint32),
+        ("UINT64", Self::Uint64),
+        ("INT8", Self::Int8),
+        ("INT16", Self::Int16),
+        ("INT32", Self::Int32),
+        ("INT64", Self::Int64),
+        ("FP16", Self::Fp16),
+        ("BF16", Self::Bf16),
+        ("FP32", Self::Fp32),
+        ("FP64", Self::Fp64),
+        ("BYTES", Self::Bytes),
+    ];
+
+    pub(super) fn find(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, datatype)| *datatype)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, datatype)| *datatype == self).map_or("", |(name, _)| name)
+    }
+
+    /// Bytes of an element; none where they differ.
+    fn size(self) -> Option<usize> {
+        match self {
+            Self::Bool | Self::Uint8 | Self::Int8 => Some(1),
+            Self::Uint16 | Self::Int16 | Self::Fp16 | Self::Bf16 => Some(2),
+            Self::Uint32 | Self::Int32 | Self::Fp32 => Some(4),
+            Self::Uint64 | Self::Int64 | Self::Fp64 => Some(8),
+            Self::Bytes => None,
+        }
+    }
+
+    /// An element as a number.
+    fn number(self, bytes: &[u8]) -> f64 {
+        match (self, bytes) {
+            (Self::Int8, [a]) => f64::from(i8::from_le_bytes([*a])),
+            (_, [a]) => f64::from(*a),
+            (Self::Int16, [a, b]) => f64::from(i16::from_le_bytes([*a, *b])),
+            (Self::Fp16, [a, b]) => half(u16::from_le_bytes([*a, *b])),
+            (Self::Bf16, [a, b]) => f64::from(f32::from_bits(u32::from(u16::from_le_bytes([*a, *b])) << 16)),
+            (_, [a, b]) => f64::from(u16::from_le_bytes([*a, *b])),
+            (Self::Int32, [a, b, c, d]) => f64::from(i32::from_le_bytes([*a, *b, *c, *d])),
+            (Self::Uint32, [a, b, c, d]) => f64::from(u32::from_le_bytes([*a, *b, *c, *d])),
+            (_, [a, b, c, d]) => f64::from(f32::from_le_bytes([*a, *b, *c, *d])),
+            (_, wide) => {
+                let bytes = std::array::from_fn(|i| wide.get(i).copied().unwrap_or_default());
+                match self {
+                    Self::Int64 => i64::from_le_bytes(bytes) as f64,
+                    Self::Uint64 => u64::from_le_bytes(bytes) as f64,
+                    _ => f64::from_le_bytes(bytes),
+                }
+            }
+        }
+    }
+}
+
+/// IEEE half precision.
+fn half(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
+    }
+}
+
+/// The elements of a tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Elements {
+    Numbers(Vec<f64>),
+    Booleans(Vec<bool>),
+    Texts(Vec<String>),
+}
+
+impl Elements {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Booleans(booleans) => booleans.len(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// From the binary extension's bytes: elements one after the other, little-endian; texts after their length.
+    pub(super) fn from_bytes(datatype: Datatype, bytes: &[u8], place: &str) -> Result<Self, Refusal> {
+        let wrong = |detail: &str| Err(Refusal::malformed("malformed_request", format!("{place}: {detail}")));
+        match datatype.size() {
+            Some(size) if !bytes.len().is_multiple_of(size) => wrong("the bytes are not whole elements"),
+            Some(_) if datatype == Datatype::Bool => Ok(Self::Booleans(bytes.iter().map(|byte| *byte != 0).collect())),
+            Some(size) => Ok(Self::Numbers(bytes.chunks_exact(size).map(|bytes| datatype.number(bytes)).collect())),
+            None => {
+                let mut texts = Vec::new();
+                let mut rest = bytes;
+                while let Some((length, tail)) = rest.split_first_chunk::<4>() {
+                    let length = u32::from_le_bytes(*length) as usize;
+                    let Some((text, tail)) = tail.split_at_checked(length) else {
+                        return wrong("a text is longer than the bytes that are left");
+                    };
+                    let Ok(text) = std::str::from_utf8(text) else { return wrong("a text is not valid UTF-8") };
+                    texts.push(text.to_owned());
+                    rest = tail;
+                }
+                if rest.is_empty() { Ok(Self::Texts(texts)) } else { wrong("a text's length is cut off") }
+            }
+        }
+    }
+
+    /// To the binary extension's bytes.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Numbers(numbers) => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
+            Self::Booleans(booleans) => booleans.iter().map(|value| u8::from(*value)).collect(),
+            Self::Texts(texts) => {
+                let mut bytes = Vec::new();
+                for text in texts {
+                    bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+                    bytes.extend(text.as_bytes());
+                }
+                bytes
+            }
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Numbers(numbers) => json!(numbers),
+            Self::Booleans(booleans) => json!(booleans),
+            Self::Texts(texts) => json!(texts),
+        }
+    }
+
+    /// What they are sent as.
+    pub(super) fn datatype(&self) -> Datatype {
+        match self {
+            Self::Numbers(_) => Datatype::Fp64,
+            Self::Booleans(_) => Datatype::Bool,
+            Self::Texts(_) => Datatype::Bytes,
+        }
+    }
+}
+
+/// A named tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) shape: Vec<usize>,
+    pub(super) elements: Elements,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_type_is_read_from_its_bytes() {
+        let read = |datatype, bytes: &[u8]| match Elements::from_bytes(datatype, bytes, "/x").unwrap() {
+            Elements::Numbers(numbers) => numbers,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read(Datatype::Int8, &[0xff, 2]), [-1.0, 2.0]);
+        assert_eq!(read(Datatype::Uint8, &[0xff]), [255.0]);
+        assert_eq!(read(Datatype::Int16, &(-300_i16).to_le_bytes()), [-300.0]);
+        assert_eq!(read(Datatype::Uint16, &65_535_u16.to_le_bytes()), [65_535.0]);
+        assert_eq!(read(Datatype::Int32, &(-70_000_i32).to_le_bytes()), [-70_000.0]);
+        assert_eq!(read(Datatype::Uint32, &4_000_000_000_u32.to_le_bytes()), [4e9]);
+        assert_eq!(read(Datatype::Int64, &(-5_i64).to_le_bytes()), [-5.0]);
+        assert_eq!(read(Datatype::Uint64, &(1_u64 << 40).to_le_bytes()), [1_099_511_627_776.0]);
+        assert_eq!(read(Datatype::Fp32, &1.5_f32.to_le_bytes()), [1.5]);
+        assert_eq!(read(Datatype::Fp64, &(-0.1_f64).to_le_bytes()), [-0.1]);
+        assert_eq!(read(Datatype::Bf16, &[0x80, 0x3f]), [1.0]);
+        // One, the smallest normal, the smallest subnormal, and −2 in half precision.
+        assert_eq!(
+            read(Datatype::Fp16, &[0x00, 0x3c, 0x00, 0x04, 0x01, 0x00, 0x00, 0xc0]),
+            [1.0, 2_f64.powi(-14), 2_f64.powi(-24), -2.0]
+        );
+        assert_eq!(read(Datatype::Fp16, &[0x00, 0x7c]), [f64::INFINITY]);
+        assert!(read(Datatype::Fp16, &[0x01, 0x7c])[0].is_nan());
+    }
+
+    #[test]
+    fn texts_carry_their_lengths() {
+        let texts = Elements::Texts(vec!["ab".into(), String::new(), "ü".into()]);
+        let bytes = texts.to_bytes();
+        assert_eq!(bytes, [2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0, 2, 0, 0, 0, 0xc3, 0xbc]);
+        assert_eq!(Elements::from_bytes(Datatype::Bytes, &bytes, "/x").unwrap(), texts);
+        for wrong in [&bytes[..3], &bytes[..5], &[0xff, 0xff, 0xff, 0xff, 1][..], &[1, 0, 0, 0, 0xff][..]] {
+            assert!(Elements::from_bytes(Datatype::Bytes, wrong, "/x").is_err(), "{wrong:?}");
+        }
+        assert!(Elements::from_bytes(Datatype::Fp32, &[0; 6], "/x").is_err());
+    }
+}

@@ -1,0 +1,95 @@
+//! `/invocations` and `/ping`: scoring as MLflow and SageMaker do it.
+
+use super::AppState;
+use super::body::{media_type, read_whole};
+use super::error::ApiError;
+use super::scoring::{count, deadline, score};
+use crate::dataset::CsvOptions;
+use crate::model::FittedModel;
+use crate::serving::{
+    Answer, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock, RowReader, ScoringRequest,
+};
+use crate::telemetry::Protocol;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// `GET /ping`: there is a model to ask.
+pub(super) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
+    default_model(&state).await?;
+    Ok(Json(json!({"status": "ok"})))
+}
+
+/// `POST /invocations`: by the configured model, or the only one.
+pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Result<Response, ApiError> {
+    let start = Instant::now();
+    let model = default_model(&state).await?;
+    let (parts, body) = request.into_parts();
+    let outcome = match read_whole(&parts.headers, body, state.config.max_request.0).await {
+        Ok(body) => answer(&state, &model, &parts.headers, &body).await,
+        Err(error) => Err(error),
+    };
+    count(&model, Protocol::Invocations, start, &outcome);
+    outcome
+}
+
+async fn default_model(state: &AppState) -> Result<Arc<ReadyModel>, ApiError> {
+    if let Some(name) = &state.config.default_model {
+        return state.load(name, None).await;
+    }
+    let versions = state.registry.list(None);
+    let name = versions.first().map(|version| version.name.clone());
+    let Some(name) = name else { return Err(ApiError::not_found("model_not_found", "there is no model yet")) };
+    if versions.iter().any(|version| version.name != name) {
+        let detail = "there are several models; name one in BOCHNER_DEFAULT_MODEL";
+        return Err(ApiError::new(StatusCode::CONFLICT, "no_default_model", detail));
+    }
+    state.load(&name, None).await
+}
+
+async fn answer(state: &AppState, model: &ReadyModel, headers: &HeaderMap, body: &Bytes) -> Result<Response, ApiError> {
+    let start = Instant::now();
+    let deadline = deadline(state, headers)?;
+    let fitted = model.predictor.model();
+    let limit = state.config.max_prediction_rows;
+    let (block, asked) = match media_type(headers).as_str() {
+        "" | "application/json" => {
+            let request = ScoringRequest::read(body, fitted, limit)?;
+            (request.block, request.outputs)
+        }
+        "text/csv" => (read_csv(body, headers, fitted, limit)?, OutputRequest::default()),
+        other => return Err(ApiError::unsupported_media_type(other, "application/json or text/csv")),
+    };
+    let outputs = Outputs::check(&asked, fitted)?;
+    model.meters.decode.observe(start.elapsed());
+    let predictions = score(model, block, &outputs, deadline, "/rows").await?;
+    let start = Instant::now();
+    let mut text = b"{\"predictions\":".to_vec();
+    let answer = Answer { outputs: &outputs, model: fitted, predictions: &predictions };
+    serde_json::to_writer(&mut text, &answer).map_err(ApiError::internal)?;
+    text.push(b'}');
+    model.meters.encode.observe(start.elapsed());
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// CSV with a header, unless the content type says `header=absent` (RFC 4180).
+fn read_csv(body: &Bytes, headers: &HeaderMap, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+    let parameters = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let absent = parameters.split(';').any(|part| part.trim().eq_ignore_ascii_case("header=absent"));
+    let options = CsvOptions { delimiter: b',', header: absent.then_some(false) };
+    let mut rows = RowBlock::of(model);
+    if let Some(mut reader) = RowReader::open(Format::Csv, body.as_ref(), options, model)? {
+        while let Some(block) = reader.next_block()? {
+            rows.append(block);
+            if rows.len() > limit {
+                return Err(Refusal::invalid("", format!("more than {limit} rows, which is the limit")));
+            }
+        }
+    }
+    if rows.is_empty() { Err(Refusal::invalid("", "the table has no rows")) } else { Ok(rows) }
+}

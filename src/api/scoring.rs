@@ -1,0 +1,85 @@
+//! From rows to predictions, the same for every protocol.
+
+use super::AppState;
+use super::error::ApiError;
+use crate::model::Predictions;
+use crate::serving::{BatchError, Outputs, ReadyModel, Refusal, RowBlock};
+use crate::telemetry::Protocol;
+use axum::http::{HeaderMap, StatusCode};
+use std::time::{Duration, Instant};
+
+/// So many multiplications are done at once on the thread that has the request, about twenty microseconds: handing
+/// them to another would take as long.
+const INLINE_WORK: usize = 1 << 17;
+
+/// Header with the milliseconds a client is willing to wait.
+const TIMEOUT_HEADER: &str = "x-timeout-ms";
+
+/// When a request gives up.
+pub(super) fn deadline(state: &AppState, headers: &HeaderMap) -> Result<Instant, ApiError> {
+    let longest = state.config.prediction_timeout_ms;
+    let Some(value) = headers.get(TIMEOUT_HEADER) else { return Ok(Instant::now() + Duration::from_millis(longest)) };
+    let wanted = value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).filter(|wanted| *wanted > 0);
+    let wanted = wanted.ok_or_else(|| {
+        let detail = format!("{TIMEOUT_HEADER} must be a whole number of milliseconds from 1");
+        ApiError::malformed("invalid_header", detail)
+    })?;
+    Ok(Instant::now() + Duration::from_millis(wanted.min(longest)))
+}
+
+/// Computes what is asked for. `place` is where the rows stand in the request, for errors.
+pub(super) async fn score(
+    model: &ReadyModel,
+    block: RowBlock,
+    outputs: &Outputs,
+    deadline: Instant,
+    place: &str,
+) -> Result<Predictions, ApiError> {
+    let (extras, rows, unknown_levels) = (outputs.extras(), block.len(), block.unknown_levels);
+    let predictions = if rows * model.predictor.operations_per_row(extras) <= INLINE_WORK {
+        let start = Instant::now();
+        let rows: Vec<&[f64]> = block.rows().collect();
+        let predictions = model.predictor.compute(&rows, extras);
+        model.meters.compute.observe(start.elapsed());
+        predictions
+    } else {
+        model.batcher.predict(block, extras, deadline, false).await.map_err(|error| shed(model, error))?
+    };
+    refuse_not_finite(&predictions, 0, place)?;
+    model.meters.rows.inc_by(rows as u64);
+    if unknown_levels > 0 {
+        model.meters.unknown_levels.inc_by(unknown_levels);
+    }
+    Ok(predictions)
+}
+
+/// Why rows were not computed, as an answer.
+pub(super) fn shed(model: &ReadyModel, error: BatchError) -> ApiError {
+    match error {
+        BatchError::Full { .. } => {
+            model.meters.shed("queue_full");
+            ApiError::busy("overloaded", error.to_string())
+        }
+        BatchError::Expired => ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string()),
+        BatchError::Panicked => ApiError::internal(error),
+    }
+}
+
+/// Refuses rows so far out that their predictions overflow; `first` is the number of the first of them.
+pub(super) fn refuse_not_finite(predictions: &Predictions, first: usize, place: &str) -> Result<(), ApiError> {
+    if predictions.values.iter().all(|value| value.is_finite()) {
+        return Ok(());
+    }
+    let mut rows = predictions.values.rows().into_iter();
+    let row = rows.position(|row| row.iter().any(|value| !value.is_finite())).unwrap_or_default();
+    let detail = "an input is so far from the training data that its prediction is not a finite number";
+    Err(ApiError::from(Refusal::invalid(format!("{place}/{}", first + row), detail)))
+}
+
+/// Counts how a request ended.
+pub(super) fn count<T>(model: &ReadyModel, protocol: Protocol, start: Instant, outcome: &Result<T, ApiError>) {
+    match outcome {
+        Ok(_) => model.meters.answered(protocol, start.elapsed()),
+        Err(error) => model.meters.ended(protocol, error.outcome(), start.elapsed()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Σ xᵢwᵢ of numbers in either precision with weights in f64, the same bits on every machine.
+
+use super::Real;
+use pulp::{Arch, Simd, WithSimd};
+
+/// Sums kept side by side: enough to hide the latency of an addition in any vector width.
+const SUMS: usize = 32;
+
+/// Σ xᵢwᵢ in f64.
+pub fn mixed_dot<T: Real>(values: &[T], weights: &[f64]) -> f64 {
+    Arch::new().dispatch(MixedDot { values, weights })
+}
+
+struct MixedDot<'a, T> {
+    values: &'a [T],
+    weights: &'a [f64],
+}
+
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+impl<T: Real> WithSimd for MixedDot<'_, T> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let mut sums = [0.0; SUMS];
+        let (values, last_values) = self.values.as_chunks::<SUMS>();
+        let (weights, last_weights) = self.weights.as_chunks::<SUMS>();
+        for (values, weights) in values.iter().zip(weights) {
+            for ((sum, value), weight) in sums.iter_mut().zip(values).zip(weights) {
+                *sum += value.to_f64() * weight;
+            }
+        }
+        for ((sum, value), weight) in sums.iter_mut().zip(last_values).zip(last_weights) {
+            *sum += value.to_f64() * weight;
+        }
+        sums.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole numbers, so that every order of summation is exact.
+    #[test]
+    fn sums_of_any_length_are_right() {
+        for length in [0, 1, 31, 32, 33, 100] {
+            let values: Vec<f32> = (0..length).map(|i| (i % 7) as f32 - 3.0).collect();
+            let weights: Vec<f64> = (0..length).map(|i| f64::from(i % 5)).collect();
+            let expected: f64 = values.iter().zip(&weights).map(|(value, weight)| f64::from(*value) * weight).sum();
+            assert_eq!(mixed_dot(&values, &weights), expected);
+        }
+    }
+}

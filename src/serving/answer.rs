@@ -1,0 +1,217 @@
+//! What predictions say: the same answer as JSON and as columns.
+
+use super::{Output, Outputs};
+use crate::model::{FittedModel, Head, Labels, Predictions};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+/// The predictions of some rows with what was asked for. As JSON, a list with one entry a row.
+#[derive(Clone, Copy)]
+pub struct Answer<'a> {
+    /// Of the request.
+    pub outputs: &'a Outputs,
+    /// That answers.
+    pub model: &'a FittedModel,
+    /// What was computed.
+    pub predictions: &'a Predictions,
+}
+
+/// One output of one row.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Said<'a> {
+    Number(f64),
+    Label(&'a str),
+    Named(Named<'a, f64>),
+    Interval(Interval),
+    Intervals(Named<'a, Interval>),
+    LabelSet { labels: Vec<&'a str>, coverage: f64 },
+    Likeliest(Vec<Likely<'a>>),
+}
+
+/// Ends that are infinite are not shown: there were too few calibration rows for this δ.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Interval {
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    coverage: f64,
+}
+
+/// A label with its probability, where the model has one.
+#[derive(Debug, Serialize)]
+pub(super) struct Likely<'a> {
+    pub(super) label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) probability: Option<f64>,
+}
+
+/// Things under their names, in order.
+#[derive(Debug)]
+pub(super) struct Named<'a, T> {
+    pub(super) names: &'a [String],
+    pub(super) things: Vec<T>,
+}
+
+impl<T: Serialize> Serialize for Named<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.names.iter().zip(&self.things))
+    }
+}
+
+impl Serialize for Answer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rows = self.predictions.values.nrows();
+        let mut list = serializer.serialize_seq(Some(rows))?;
+        for row in 0..rows {
+            list.serialize_element(&RowAnswer { answer: *self, row })?;
+        }
+        list.end()
+    }
+}
+
+/// The answer for one row.
+pub(super) struct RowAnswer<'a> {
+    pub(super) answer: Answer<'a>,
+    pub(super) row: usize,
+}
+
+impl Serialize for RowAnswer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (answer, row) = (self.answer, self.row);
+        if answer.is_plain() {
+            return answer.said(Output::plain(answer.model), row).serialize(serializer);
+        }
+        let mut object = serializer.serialize_map(None)?;
+        for output in answer.listed() {
+            object.serialize_entry(output.name(), &answer.said(output, row))?;
+        }
+        if let Some(likeliest) = answer.likeliest(row) {
+            object.serialize_entry("top_k", &Said::Likeliest(likeliest))?;
+        }
+        object.end()
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// The decided label of each row.
+    pub fn labels(&self) -> Vec<String> {
+        let text = |row| match self.said(Output::Label, row) {
+            Said::Label(label) => label.to_owned(),
+            _ => String::new(),
+        };
+        (0..self.predictions.values.nrows()).map(text).collect()
+    }
+
+    /// The label set of each row, as a JSON list.
+    pub fn label_sets(&self) -> Vec<String> {
+        let text = |row| match self.said(Output::LabelSet, row) {
+            Said::LabelSet { labels, .. } => serde_json::json!(labels).to_string(),
+            _ => String::new(),
+        };
+        (0..self.predictions.values.nrows()).map(text).collect()
+    }
+
+    /// The numbers of an output, row by row; an interval is its two ends, infinite where it has none.
+    pub fn numbers(&self, output: Output) -> Vec<f64> {
+        let mut numbers = Vec::new();
+        let ends =
+            |interval: &Interval| [interval.low.unwrap_or(f64::NEG_INFINITY), interval.high.unwrap_or(f64::INFINITY)];
+        for row in 0..self.predictions.values.nrows() {
+            match self.said(output, row) {
+                Said::Number(number) => numbers.push(number),
+                Said::Named(named) => numbers.extend(named.things),
+                Said::Interval(interval) => numbers.extend(ends(&interval)),
+                Said::Intervals(intervals) => numbers.extend(intervals.things.iter().flat_map(ends)),
+                Said::Label(_) | Said::LabelSet { .. } | Said::Likeliest(_) => {}
+            }
+        }
+        numbers
+    }
+
+    /// Whether rows are plain values or labels.
+    fn is_plain(&self) -> bool {
+        self.outputs.named.is_none() && self.outputs.top_k.is_none()
+    }
+
+    /// The outputs in the order of the request.
+    pub(super) fn listed(&self) -> impl Iterator<Item = Output> + use<'a> {
+        let named = self.outputs.named.as_deref();
+        let plain = named.is_none().then(|| Output::plain(self.model));
+        plain.into_iter().chain(named.into_iter().flatten().copied())
+    }
+
+    /// One output of one row.
+    pub(super) fn said(&self, output: Output, row: usize) -> Said<'a> {
+        let values = self.predictions.values.row(row);
+        let values = values.to_slice().expect("values are row-major");
+        let of_row = |numbers: &Option<ndarray::Array2<f64>>| numbers.as_ref().map(|all| all.row(row).to_vec());
+        match (output, &self.model.head) {
+            (Output::Spread, head) => by_target(head, of_row(&self.predictions.spreads).unwrap_or_default()),
+            (Output::ErrorBar, head) => by_target(head, of_row(&self.predictions.error_bars).unwrap_or_default()),
+            (Output::Interval, head) => self.interval(head, values),
+            (Output::Label, Head::Labels(labels)) => Said::Label(&labels.labels[labels.decide(values)]),
+            (Output::Probabilities, Head::Labels(labels)) => {
+                Said::Named(Named { names: &labels.labels, things: labels.probabilities(values).unwrap_or_default() })
+            }
+            (Output::DecisionValues, Head::Labels(labels)) => match values {
+                [value] => Said::Number(*value),
+                values => Said::Named(Named { names: &labels.labels, things: values.to_vec() }),
+            },
+            (Output::LabelSet, Head::Labels(labels)) => self.label_set(labels, values),
+            (_, head) => by_target(head, values.to_vec()),
+        }
+    }
+
+    /// f ± q; without ends where the calibration rows are too few for δ.
+    fn interval(&self, head: &'a Head, values: &[f64]) -> Said<'a> {
+        let of_target = |(value, scale): (&f64, &f64)| {
+            let half = self.outputs.quantile * scale;
+            let end = |end: f64| end.is_finite().then_some(end);
+            Interval { low: end(value - half), high: end(value + half), coverage: 1.0 - self.outputs.delta }
+        };
+        let intervals: Vec<Interval> = values.iter().zip(&self.model.interval_scales).map(of_target).collect();
+        match (head.targets(), intervals.as_slice()) {
+            ([_], [interval]) => Said::Interval(*interval),
+            (names, _) => Said::Intervals(Named { names, things: intervals }),
+        }
+    }
+
+    /// The labels whose probability is at least 1 − q, likeliest first.
+    fn label_set(&self, labels: &'a Labels, values: &[f64]) -> Said<'a> {
+        let probabilities = labels.probabilities(values).unwrap_or_default();
+        let within = by_size(&probabilities).into_iter().filter(|&at| 1.0 - probabilities[at] <= self.outputs.quantile);
+        let labels = within.map(|label| labels.labels[label].as_str()).collect();
+        Said::LabelSet { labels, coverage: 1.0 - self.outputs.delta }
+    }
+
+    /// The likeliest labels of a row, where they are asked for.
+    pub(super) fn likeliest(&self, row: usize) -> Option<Vec<Likely<'a>>> {
+        let (count, labels) = (self.outputs.top_k?, self.model.head.labels()?);
+        let values = self.predictions.values.row(row).to_vec();
+        let probabilities = labels.probabilities(&values);
+        let scores = probabilities.clone().unwrap_or_else(|| match values.as_slice() {
+            [value] => vec![-value, *value],
+            values => values.to_vec(),
+        });
+        let likely = |label: usize| Likely {
+            label: labels.labels[label].as_str(),
+            probability: probabilities.as_ref().map(|probabilities| probabilities[label]),
+        };
+        Some(by_size(&scores).into_iter().take(count).map(likely).collect())
+    }
+}
+
+/// A single target's number as it is, several under their names.
+fn by_target(head: &Head, numbers: Vec<f64>) -> Said<'_> {
+    match (head.targets(), numbers.as_slice()) {
+        ([_], [number]) => Said::Number(*number),
+        (names, _) => Said::Named(Named { names, things: numbers }),
+    }
+}
+
+/// Indices by size, the largest first and the earlier of equals before.
+fn by_size(numbers: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by(|&left, &right| f64::total_cmp(&numbers[right], &numbers[left]));
+    order
+}

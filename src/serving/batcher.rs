@@ -1,0 +1,270 @@
+//! Concurrent requests for one model, merged into one matrix product.
+
+use super::{PredictionPool, RowBlock};
+use crate::model::{Extras, Predictions, Predictor};
+use crate::telemetry::ModelMeters;
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How requests are merged.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchLimits {
+    /// Rows computed at once.
+    pub batch_rows: usize,
+    /// How long a row may wait for company. With zero it waits only while all threads are busy.
+    pub queue_delay: Duration,
+    /// Rows that may wait; more are refused.
+    pub queue_rows: usize,
+    /// A request of so many rows is a batch by itself.
+    pub bypass_rows: usize,
+}
+
+/// Why a request got no predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// Too many rows wait already.
+    #[error("{waiting} rows wait for this model already, of at most {limit}")]
+    Full {
+        /// Rows.
+        waiting: usize,
+        /// Rows.
+        limit: usize,
+    },
+    /// The deadline passed before the rows were computed.
+    #[error("the deadline passed before the rows were computed")]
+    Expired,
+    /// Computing these rows panicked.
+    #[error("computing the predictions panicked")]
+    Panicked,
+}
+
+/// Rows that wait.
+struct Entry {
+    block: Arc<RowBlock>,
+    range: Range<usize>,
+    extras: Extras,
+    since: Instant,
+    deadline: Instant,
+    reply: oneshot::Sender<Result<Predictions, BatchError>>,
+}
+
+impl Entry {
+    fn rows(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether nobody waits for it any more.
+    fn is_dead(&self, now: Instant) -> bool {
+        self.reply.is_closed() || now >= self.deadline
+    }
+
+    fn answer(self, outcome: Result<Predictions, BatchError>) {
+        let _ = self.reply.send(outcome); // a sender that went away wants no answer
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    entries: VecDeque<Entry>,
+    rows: usize,
+    /// Threads at work on this queue.
+    active: usize,
+}
+
+/// The queue of one model.
+pub struct Batcher {
+    predictor: Arc<Predictor>,
+    limits: BatchLimits,
+    pool: PredictionPool,
+    meters: Arc<ModelMeters>,
+    queue: Mutex<Queue>,
+    /// Tells a thread that waits for company that some came.
+    arrived: Condvar,
+}
+
+impl Batcher {
+    /// An empty queue.
+    pub fn new(
+        predictor: Arc<Predictor>,
+        limits: BatchLimits,
+        pool: PredictionPool,
+        meters: Arc<ModelMeters>,
+    ) -> Arc<Self> {
+        Arc::new(Self { predictor, limits, pool, meters, queue: Mutex::default(), arrived: Condvar::new() })
+    }
+
+    /// The predictions of a block of rows, computed together with what else is waiting. With `patient` the rows are
+    /// taken even when too many wait: for callers that bring one block at a time.
+    pub async fn predict(
+        self: &Arc<Self>,
+        block: RowBlock,
+        extras: Extras,
+        deadline: Instant,
+        patient: bool,
+    ) -> Result<Predictions, BatchError> {
+        let replies = self.enqueue(block, extras, deadline, patient)?;
+        let mut parts = Vec::with_capacity(replies.len());
+        for reply in replies {
+            let outcome = tokio::time::timeout_at(deadline.into(), reply).await;
+            parts.push(outcome.map_err(|_| BatchError::Expired)?.unwrap_or(Err(BatchError::Panicked))?);
+        }
+        Ok(joined(parts))
+    }
+
+    /// Puts the rows into the queue, cut into batches.
+    fn enqueue(
+        self: &Arc<Self>,
+        block: RowBlock,
+        extras: Extras,
+        deadline: Instant,
+        patient: bool,
+    ) -> Result<Vec<oneshot::Receiver<Result<Predictions, BatchError>>>, BatchError> {
+        let (rows, since, block) = (block.len(), Instant::now(), Arc::new(block));
+        let mut queue = self.lock();
+        // A request larger than the limit is taken when nothing else waits.
+        if queue.rows > 0 && queue.rows + rows > self.limits.queue_rows && !patient {
+            return Err(BatchError::Full { waiting: queue.rows, limit: self.limits.queue_rows });
+        }
+        let mut replies = Vec::new();
+        for start in (0..rows).step_by(self.limits.batch_rows) {
+            let (reply, receiver) = oneshot::channel();
+            let range = start..rows.min(start + self.limits.batch_rows);
+            queue.entries.push_back(Entry { block: Arc::clone(&block), range, extras, since, deadline, reply });
+            replies.push(receiver);
+        }
+        queue.rows += rows;
+        self.meters.queued_rows.set(queue.rows as i64);
+        let wanted = queue.entries.len().min(self.pool.threads());
+        while queue.active < wanted {
+            queue.active += 1;
+            self.schedule();
+        }
+        drop(queue);
+        self.arrived.notify_all();
+        Ok(replies)
+    }
+
+    fn schedule(self: &Arc<Self>) {
+        let batcher = Arc::clone(self);
+        self.pool.run(move || batcher.work());
+    }
+
+    /// Computes one batch, then goes to the end of the pool's line if more waits: models take turns.
+    fn work(self: &Arc<Self>) {
+        let batch = self.next_batch();
+        if !batch.is_empty() {
+            self.compute(batch);
+        }
+        let mut queue = self.lock();
+        if queue.entries.is_empty() {
+            queue.active -= 1;
+        } else {
+            drop(queue);
+            self.schedule();
+        }
+    }
+
+    /// Takes entries that go together, at most a batch of rows; what nobody waits for any more is dropped.
+    fn next_batch(&self) -> Vec<Entry> {
+        let mut queue = self.lock();
+        if let Some(first) = queue.entries.front() {
+            let until = first.since + self.limits.queue_delay;
+            while queue.rows < self.limits.batch_rows && Instant::now() < until {
+                let patience = until.saturating_duration_since(Instant::now());
+                queue = self.arrived.wait_timeout(queue, patience).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        let now = Instant::now();
+        let mut batch: Vec<Entry> = Vec::new();
+        let mut rows = 0;
+        while let Some(next) = queue.entries.front() {
+            let together = batch.first().is_none_or(|first| {
+                first.extras == next.extras
+                    && rows + next.rows() <= self.limits.batch_rows
+                    && first.rows().max(next.rows()) < self.limits.bypass_rows
+            });
+            if !together && !next.is_dead(now) {
+                break;
+            }
+            let Some(entry) = queue.entries.pop_front() else { break };
+            queue.rows -= entry.rows();
+            if entry.is_dead(now) {
+                self.meters.shed(if entry.reply.is_closed() { "disconnected" } else { "deadline" });
+                entry.answer(Err(BatchError::Expired));
+            } else {
+                rows += entry.rows();
+                batch.push(entry);
+            }
+        }
+        self.meters.queued_rows.set(queue.rows as i64);
+        batch
+    }
+
+    fn compute(&self, batch: Vec<Entry>) {
+        let start = Instant::now();
+        for entry in &batch {
+            self.meters.queue.observe(start - entry.since);
+        }
+        match self.predict_together(&batch) {
+            Ok(predictions) => {
+                let mut first = 0;
+                for entry in batch {
+                    let rows = first..first + entry.rows();
+                    first = rows.end;
+                    entry.answer(Ok(part(&predictions, rows)));
+                }
+            }
+            // Whatever it was, one request must not fail the others.
+            Err(_) if batch.len() > 1 => {
+                for entry in batch {
+                    let outcome = self.predict_together(std::slice::from_ref(&entry));
+                    entry.answer(outcome);
+                }
+            }
+            Err(error) => batch.into_iter().for_each(|entry| entry.answer(Err(error))),
+        }
+        self.meters.compute.observe(start.elapsed());
+    }
+
+    fn predict_together(&self, batch: &[Entry]) -> Result<Predictions, BatchError> {
+        let rows: Vec<&[f64]> = batch.iter().flat_map(|entry| entry.block.slices(entry.range.clone())).collect();
+        self.meters.batch_rows.observe(rows.len() as f64);
+        let extras = batch.first().map(|entry| entry.extras).unwrap_or_default();
+        catch_unwind(AssertUnwindSafe(|| self.predictor.compute(&rows, extras))).map_err(|_| BatchError::Panicked)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Some rows of predictions.
+fn part(predictions: &Predictions, rows: Range<usize>) -> Predictions {
+    let cut = |all: &Array2<f64>| all.slice(s![rows.clone(), ..]).to_owned();
+    Predictions {
+        values: cut(&predictions.values),
+        spreads: predictions.spreads.as_ref().map(cut),
+        error_bars: predictions.error_bars.as_ref().map(cut),
+    }
+}
+
+/// Parts of a request, one after the other.
+fn joined(mut parts: Vec<Predictions>) -> Predictions {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let join = |pick: &dyn Fn(&Predictions) -> Option<&Array2<f64>>| {
+        let views: Option<Vec<ArrayView2<f64>>> = parts.iter().map(|part| pick(part).map(|all| all.view())).collect();
+        views.and_then(|views| concatenate(Axis(0), &views).ok())
+    };
+    Predictions {
+        values: join(&|part| Some(&part.values)).unwrap_or_default(),
+        spreads: join(&|part| part.spreads.as_ref()),
+        error_bars: join(&|part| part.error_bars.as_ref()),
+    }
+}

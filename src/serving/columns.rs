@@ -1,0 +1,107 @@
+//! Answers as flat columns, for formats that have no nesting.
+
+use super::answer::{Answer, Interval, Said};
+
+/// A column of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AnswerColumn {
+    pub(super) name: String,
+    pub(super) cells: Cells,
+}
+
+/// What a column holds, one a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cells {
+    /// None where an interval has no end.
+    Numbers(Vec<Option<f64>>),
+    Texts(Vec<String>),
+    Lists(Vec<Vec<String>>),
+}
+
+impl Answer<'_> {
+    /// The columns of the answer. Which they are depends on the outputs and the model alone: `value`,
+    /// `interval_low` and `interval_high`, with several targets `value.price`; `label`, `probability.red`,
+    /// `decision_value`, `label_set`; `top_1` and `top_1_probability`.
+    pub(super) fn columns(&self) -> Vec<AnswerColumn> {
+        let mut columns = Vec::new();
+        for row in 0..self.predictions.values.nrows() {
+            let mut at = Cursor { columns: &mut columns, next: 0, first_row: row == 0 };
+            for output in self.listed() {
+                let name = match output.name() {
+                    "probabilities" => "probability",
+                    "decision_values" => "decision_value",
+                    name => name,
+                };
+                at.push(name, self.said(output, row));
+            }
+            for (rank, likely) in self.likeliest(row).into_iter().flatten().enumerate() {
+                at.text(|| format!("top_{}", rank + 1), likely.label);
+                if let Some(probability) = likely.probability {
+                    at.number(|| format!("top_{}_probability", rank + 1), Some(probability));
+                }
+            }
+        }
+        columns
+    }
+}
+
+/// Walks over the columns of one row.
+struct Cursor<'a> {
+    columns: &'a mut Vec<AnswerColumn>,
+    next: usize,
+    first_row: bool,
+}
+
+impl Cursor<'_> {
+    fn push(&mut self, name: &str, said: Said) {
+        match said {
+            Said::Number(number) => self.number(|| name.to_owned(), Some(number)),
+            Said::Label(label) => self.text(|| name.to_owned(), label),
+            Said::Named(numbers) => {
+                for (part, number) in numbers.names.iter().zip(numbers.things) {
+                    self.number(|| format!("{name}.{part}"), Some(number));
+                }
+            }
+            Said::Interval(interval) => self.interval(name, None, interval),
+            Said::Intervals(intervals) => {
+                for (target, interval) in intervals.names.iter().zip(intervals.things) {
+                    self.interval(name, Some(target), interval);
+                }
+            }
+            Said::LabelSet { labels, .. } => {
+                let labels = labels.into_iter().map(str::to_owned).collect();
+                if let Cells::Lists(cells) = self.cells(|| name.to_owned(), || Cells::Lists(Vec::new())) {
+                    cells.push(labels);
+                }
+            }
+            Said::Likeliest(_) => {} // listed on their own
+        }
+    }
+
+    fn interval(&mut self, name: &str, target: Option<&String>, interval: Interval) {
+        let target = || target.map_or_else(String::new, |target| format!(".{target}"));
+        self.number(|| format!("{name}_low{}", target()), interval.low);
+        self.number(|| format!("{name}_high{}", target()), interval.high);
+    }
+
+    fn number(&mut self, name: impl FnOnce() -> String, number: Option<f64>) {
+        if let Cells::Numbers(cells) = self.cells(name, || Cells::Numbers(Vec::new())) {
+            cells.push(number);
+        }
+    }
+
+    fn text(&mut self, name: impl FnOnce() -> String, text: &str) {
+        if let Cells::Texts(cells) = self.cells(name, || Cells::Texts(Vec::new())) {
+            cells.push(text.to_owned());
+        }
+    }
+
+    /// The next column, made with the first row.
+    fn cells(&mut self, name: impl FnOnce() -> String, empty: impl FnOnce() -> Cells) -> &mut Cells {
+        if self.first_row {
+            self.columns.push(AnswerColumn { name: name(), cells: empty() });
+        }
+        self.next += 1;
+        &mut self.columns[self.next - 1].cells
+    }
+}

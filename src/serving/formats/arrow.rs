@@ -1,0 +1,215 @@
+//! Apache Arrow streams: record batches in, record batches out.
+
+use super::super::columns::{AnswerColumn, Cells};
+use super::super::rows::{Layout, RowBlock};
+use super::super::{Answer, Refusal};
+use crate::dataset::Cell;
+use crate::model::FittedModel;
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, Float64Array, PrimitiveArray, RecordBatch, StringArray};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+/// Bytes handed to the decoder at once.
+const CHUNK: usize = 1 << 16;
+
+/// Largest record batch. It is held whole; the decoder takes memory as bytes come, never as a header claims.
+const LARGEST_BATCH: usize = 256 << 20;
+
+/// Rows of a model read from an Arrow stream, a record batch at a time.
+pub struct ArrowRows<'m, R> {
+    source: R,
+    model: &'m FittedModel,
+    decoder: StreamDecoder,
+    pending: Buffer,
+    layout: Option<Layout>,
+    batch: usize,
+    /// Bytes taken since the last batch.
+    taken: usize,
+}
+
+impl<'m, R: Read> ArrowRows<'m, R> {
+    pub(super) fn new(source: R, model: &'m FittedModel) -> Self {
+        let (decoder, pending) = (StreamDecoder::new(), Buffer::from_vec(Vec::<u8>::new()));
+        Self { source, model, decoder, pending, layout: None, batch: 0, taken: 0 }
+    }
+
+    pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
+        loop {
+            if self.pending.is_empty() && !self.fill()? {
+                self.decoder.finish().map_err(|error| malformed(&error))?;
+                return if self.layout.is_some() { Ok(None) } else { Err(Refusal::malformed("empty_body", EMPTY)) };
+            }
+            let batch = self.decoder.decode(&mut self.pending).map_err(|error| malformed(&error))?;
+            if self.layout.is_none() {
+                self.layout = self.decoder.schema().map(|schema| self.find_columns(&schema)).transpose()?;
+            }
+            if let Some(batch) = batch {
+                self.taken = 0;
+                let block = self.read_batch(&batch)?;
+                self.batch += 1;
+                if !block.is_empty() {
+                    return Ok(Some(block));
+                }
+            }
+        }
+    }
+
+    /// Takes more bytes; false at the end.
+    fn fill(&mut self) -> Result<bool, Refusal> {
+        let mut chunk = vec![0; CHUNK];
+        let count = self.source.read(&mut chunk);
+        let count = count.map_err(|error| Refusal::malformed("unreadable_body", error.to_string()))?;
+        self.taken += count;
+        if self.taken > LARGEST_BATCH {
+            let detail = format!("is larger than {} MiB; write smaller record batches", LARGEST_BATCH >> 20);
+            return Err(Refusal::invalid(format!("/batches/{}", self.batch), detail));
+        }
+        chunk.truncate(count);
+        self.pending = Buffer::from_vec(chunk);
+        Ok(count > 0)
+    }
+
+    fn find_columns(&self, schema: &Schema) -> Result<Layout, Refusal> {
+        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        Layout::named(self.model, &names, "/schema")
+    }
+
+    fn read_batch(&self, batch: &RecordBatch) -> Result<RowBlock, Refusal> {
+        let mut block = RowBlock::of(self.model);
+        block.begin_rows(batch.num_rows());
+        let positions = self.layout.iter().flat_map(|layout| &layout.positions);
+        for ((column, known), &position) in self.model.inputs.encoding.columns.iter().enumerate().zip(positions) {
+            let array = batch.column(position);
+            let cells = cell_reader(array).ok_or_else(|| {
+                let detail = format!("type {} is not taken; send numbers, booleans or texts", array.data_type());
+                Refusal::invalid(crate::problem::pointer("/schema", &known.name), detail)
+            })?;
+            for row in 0..batch.num_rows() {
+                let cell = if array.is_null(row) { Cell::Missing } else { cells(row) };
+                block
+                    .set_at(self.model, row, column, cell)
+                    .map_err(|error| error.at(&format!("/batches/{}/{row}", self.batch), known))?;
+            }
+        }
+        Ok(block)
+    }
+}
+
+const EMPTY: &str = "the body holds no Arrow stream";
+
+fn malformed(error: &ArrowError) -> Refusal {
+    Refusal::malformed("malformed_arrow", format!("not an Arrow stream: {error}"))
+}
+
+type CellReader<'a> = Box<dyn Fn(usize) -> Cell<'a> + 'a>;
+
+/// How to read the cells of an array; none for types that a table of ours cannot hold.
+fn cell_reader(array: &dyn Array) -> Option<CellReader<'_>> {
+    Some(match array.data_type() {
+        DataType::Float64 => numbers(array.as_primitive::<Float64Type>(), |number| number),
+        DataType::Float32 => numbers(array.as_primitive::<Float32Type>(), f64::from),
+        DataType::Int8 => numbers(array.as_primitive::<Int8Type>(), f64::from),
+        DataType::Int16 => numbers(array.as_primitive::<Int16Type>(), f64::from),
+        DataType::Int32 => numbers(array.as_primitive::<Int32Type>(), f64::from),
+        DataType::Int64 => numbers(array.as_primitive::<Int64Type>(), |number| number as f64),
+        DataType::UInt8 => numbers(array.as_primitive::<UInt8Type>(), f64::from),
+        DataType::UInt16 => numbers(array.as_primitive::<UInt16Type>(), f64::from),
+        DataType::UInt32 => numbers(array.as_primitive::<UInt32Type>(), f64::from),
+        DataType::UInt64 => numbers(array.as_primitive::<UInt64Type>(), |number| number as f64),
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            Box::new(|row| Cell::Boolean(values.value(row)))
+        }
+        DataType::Utf8 => {
+            let values = array.as_string::<i32>();
+            Box::new(|row| Cell::Text(values.value(row)))
+        }
+        DataType::LargeUtf8 => {
+            let values = array.as_string::<i64>();
+            Box::new(|row| Cell::Text(values.value(row)))
+        }
+        DataType::Utf8View => {
+            let values = array.as_string_view();
+            Box::new(|row| Cell::Text(values.value(row)))
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let (keys, values) = (dictionary.normalized_keys(), cell_reader(dictionary.values().as_ref())?);
+            let all = dictionary.values().as_ref();
+            Box::new(move |row| if all.is_null(keys[row]) { Cell::Missing } else { values(keys[row]) })
+        }
+        _ => return None,
+    })
+}
+
+fn numbers<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, widen: fn(T::Native) -> f64) -> CellReader<'_> {
+    Box::new(move |row| Cell::Number(widen(array.value(row))))
+}
+
+/// Answers as an Arrow stream.
+pub(super) struct ArrowWriter<W: Write> {
+    state: State<W>,
+}
+
+/// The stream begins with the first block, which tells the columns.
+enum State<W: Write> {
+    New(Option<W>),
+    Begun(StreamWriter<W>),
+}
+
+impl<W: Write> ArrowWriter<W> {
+    pub(super) fn new(target: W) -> Self {
+        Self { state: State::New(Some(target)) }
+    }
+
+    pub(super) fn write(&mut self, answer: Answer) -> io::Result<()> {
+        let columns = answer.columns();
+        let arrays: Vec<ArrayRef> = columns.iter().map(array).collect();
+        let field = |(column, array): (&AnswerColumn, &ArrayRef)| {
+            Field::new(column.name.clone(), array.data_type().clone(), true)
+        };
+        let schema = Arc::new(Schema::new(columns.iter().zip(&arrays).map(field).collect::<Vec<_>>()));
+        if let State::New(target) = &mut self.state
+            && let Some(target) = target.take()
+        {
+            let writer = StreamWriter::try_new(target, &schema).map_err(io::Error::other)?;
+            self.state = State::Begun(writer);
+        }
+        let batch = RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?;
+        match &mut self.state {
+            State::Begun(writer) => writer.write(&batch).map_err(io::Error::other),
+            State::New(_) => Err(io::Error::other("the stream did not begin")),
+        }
+    }
+
+    pub(super) fn finish(self) -> io::Result<W> {
+        match self.state {
+            State::Begun(writer) => writer.into_inner().map_err(io::Error::other),
+            State::New(target) => target.ok_or_else(|| io::Error::other("the stream did not begin")),
+        }
+    }
+}
+
+fn array(column: &AnswerColumn) -> ArrayRef {
+    match &column.cells {
+        Cells::Numbers(numbers) => Arc::new(Float64Array::from(numbers.clone())),
+        Cells::Texts(texts) => Arc::new(StringArray::from_iter_values(texts)),
+        Cells::Lists(lists) => {
+            let mut builder = ListBuilder::new(StringBuilder::new());
+            for list in lists {
+                builder.append_value(list.iter().map(Some));
+            }
+            Arc::new(builder.finish())
+        }
+    }
+}

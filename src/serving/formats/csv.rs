@@ -1,0 +1,97 @@
+//! CSV with a header: rows in, answers out.
+
+use super::super::columns::Cells;
+use super::super::rows::{Layout, RowBlock};
+use super::super::{Answer, Refusal};
+use super::BLOCK_ROWS;
+use crate::dataset::{CsvOptions, CsvTable};
+use crate::model::FittedModel;
+use std::io::{self, Read, Write};
+
+/// Cells of a row that are not the model's: a table may hold more than the model takes.
+const SPARE_COLUMNS: usize = 4096;
+
+/// Rows of a model read from CSV.
+pub struct CsvRows<'m, R> {
+    table: CsvTable<R>,
+    layout: Layout,
+    model: &'m FittedModel,
+}
+
+impl<'m, R: Read> CsvRows<'m, R> {
+    /// Reads the header and finds the model's columns in it; without a header the order is the model's.
+    pub(super) fn open(source: R, options: CsvOptions, model: &'m FittedModel) -> Result<Self, Refusal> {
+        let limit = model.inputs.encoding.columns.len() + SPARE_COLUMNS;
+        let table = CsvTable::new(source, options, limit)?;
+        let layout = match options.header {
+            Some(false) => Layout::natural(model),
+            None | Some(true) => Layout::named(model, &table.names, "/lines/1")?,
+        };
+        if table.names.len() != layout.width {
+            let detail = format!("has {} cells where {} are expected", table.names.len(), layout.width);
+            return Err(Refusal::invalid("/lines/1", detail));
+        }
+        Ok(Self { table, layout, model })
+    }
+
+    pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
+        let mut block = RowBlock::of(self.model);
+        while block.len() < BLOCK_ROWS && self.table.advance()? {
+            block.begin_row();
+            for (column, &position) in self.layout.positions.iter().enumerate() {
+                let text = self.table.cell(position)?;
+                block.set_text_at(self.model, block.len() - 1, column, text).map_err(|error| {
+                    let line = format!("/lines/{}", self.table.line());
+                    error.at(&line, &self.model.inputs.encoding.columns[column])
+                })?;
+            }
+        }
+        Ok(Some(block).filter(|block| !block.is_empty()))
+    }
+}
+
+/// Writes rows, after the names of the columns if they are the first.
+pub(super) fn write(answer: Answer, with_header: bool, target: &mut impl Write) -> io::Result<()> {
+    let columns = answer.columns();
+    if with_header {
+        let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+        writeln!(target, "{}", names.join(","))?;
+    }
+    for row in 0..answer.predictions.values.nrows() {
+        for (index, column) in columns.iter().enumerate() {
+            if index > 0 {
+                target.write_all(b",")?;
+            }
+            match &column.cells {
+                Cells::Numbers(numbers) => match numbers[row] {
+                    Some(number) => write!(target, "{number}")?,
+                    None => {}
+                },
+                Cells::Texts(texts) => target.write_all(quoted(&texts[row]).as_bytes())?,
+                Cells::Lists(lists) => target.write_all(quoted(&serde_json::to_string(&lists[row])?).as_bytes())?,
+            }
+        }
+        target.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// A text as a cell, in quotes where it needs them.
+fn quoted(text: &str) -> String {
+    let needs_quotes = text.contains([',', '"', '\n', '\r']) || text.trim().len() != text.len() || text.is_empty();
+    if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn texts_are_quoted_where_a_reader_would_stumble() {
+        assert_eq!(quoted("red"), "red");
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("say \"hi\""), "\"say \"\"hi\"\"\"");
+        assert_eq!(quoted(""), "\"\"");
+        assert_eq!(quoted(" x"), "\" x\"");
+    }
+}

@@ -1,0 +1,137 @@
+//! A table of JSON cells as it came: numbers in one list, whatever else by its place.
+
+use super::super::Refusal;
+use super::super::rows::{Layout, RowBlock};
+use super::json::{NOT_A_CELL, read_cell, too_many_rows};
+use crate::dataset::Cell;
+use crate::model::FittedModel;
+use jiter::{Jiter, Peek};
+
+/// Rows in the order of the request: which column a cell belongs to may be told only after them.
+#[derive(Debug, Default)]
+pub(super) struct Grid {
+    place: String,
+    /// Cells of the first row.
+    width: usize,
+    rows: usize,
+    /// NaN where the cell is no number.
+    numbers: Vec<f64>,
+    /// Cells that are no numbers, by index.
+    others: Vec<(usize, Other)>,
+}
+
+#[derive(Debug)]
+enum Other {
+    Missing,
+    Boolean(bool),
+    Text(String),
+    /// A list or an object.
+    Nested,
+}
+
+impl Grid {
+    /// Reads a list of rows that lies at `place`.
+    pub(super) fn read(json: &mut Jiter, place: &str, limit: usize) -> Result<Self, Refusal> {
+        let mut grid = Self { place: place.to_owned(), ..Self::default() };
+        if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
+            return Err(Refusal::invalid(place, "must be a list"));
+        }
+        let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
+        while let Some(peek) = next {
+            if grid.rows == limit {
+                return Err(too_many_rows(json, peek, place, limit));
+            }
+            grid.read_row(json, peek)?;
+            next = json.array_step().map_err(|error| Refusal::json(json, &error))?;
+        }
+        if grid.rows == 0 { Err(Refusal::invalid(place, "is empty")) } else { Ok(grid) }
+    }
+
+    /// Reads one row.
+    fn read_row(&mut self, json: &mut Jiter, peek: Peek) -> Result<(), Refusal> {
+        if peek != Peek::Array {
+            return Err(Refusal::invalid(self.row(self.rows), "must be a list of cells"));
+        }
+        let start = self.numbers.len();
+        let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
+        while let Some(peek) = next {
+            self.push(json, peek)?;
+            next = json.array_step().map_err(|error| Refusal::json(json, &error))?;
+        }
+        let width = self.numbers.len() - start;
+        if self.rows == 0 {
+            self.width = width;
+        } else if width != self.width {
+            let detail = format!("has {width} cells where the first row has {}", self.width);
+            return Err(Refusal::invalid(self.row(self.rows), detail));
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn push(&mut self, json: &mut Jiter, peek: Peek) -> Result<(), Refusal> {
+        let other = match read_cell(json, peek)? {
+            Some(Cell::Number(number)) => {
+                self.numbers.push(number);
+                return Ok(());
+            }
+            Some(Cell::Missing) => Other::Missing,
+            Some(Cell::Boolean(value)) => Other::Boolean(value),
+            Some(Cell::Text(text)) => Other::Text(text.to_owned()),
+            None => Other::Nested,
+        };
+        self.others.push((self.numbers.len(), other));
+        self.numbers.push(f64::NAN);
+        Ok(())
+    }
+
+    /// The rows as a model takes them.
+    pub(super) fn into_block(self, model: &FittedModel, layout: &Layout) -> Result<RowBlock, Refusal> {
+        if self.width != layout.width {
+            let detail = format!("has {} cells where {} are expected", self.width, layout.width);
+            return Err(Refusal::invalid(self.row(0), detail));
+        }
+        let mut block = RowBlock::of(model);
+        let columns = &model.inputs.encoding.columns;
+        let plain = columns.iter().all(|column| column.kind == crate::dataset::ColumnKind::Numeric);
+        if plain && layout.is_natural() && self.numbers.iter().all(|number| number.is_finite()) {
+            block.take_numbers(self.numbers);
+            return Ok(block);
+        }
+        for (row, numbers) in self.numbers.chunks_exact(self.width).enumerate() {
+            block.begin_row();
+            for (column, &position) in layout.positions.iter().enumerate() {
+                let cell = self.cell(row * self.width + position, numbers[position]);
+                let place = || self.row(row);
+                match cell {
+                    Some(cell) => {
+                        block.set(model, column, cell).map_err(|error| error.at(&place(), &columns[column]))?
+                    }
+                    None => {
+                        let pointer = crate::problem::pointer(&place(), &columns[column].name);
+                        return Err(Refusal::invalid(pointer, NOT_A_CELL));
+                    }
+                }
+            }
+        }
+        Ok(block)
+    }
+
+    /// A cell; none where it is a list or an object.
+    fn cell(&self, index: usize, number: f64) -> Option<Cell<'_>> {
+        if !number.is_nan() {
+            return Some(Cell::Number(number));
+        }
+        match self.others.binary_search_by_key(&index, |(index, _)| *index).map(|found| &self.others[found].1) {
+            Err(_) => Some(Cell::Number(number)), // a bare NaN, where those are read
+            Ok(Other::Missing) => Some(Cell::Missing),
+            Ok(Other::Boolean(value)) => Some(Cell::Boolean(*value)),
+            Ok(Other::Text(text)) => Some(Cell::Text(text)),
+            Ok(Other::Nested) => None,
+        }
+    }
+
+    fn row(&self, row: usize) -> String {
+        format!("{}/{row}", self.place)
+    }
+}

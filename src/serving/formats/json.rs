@@ -1,0 +1,305 @@
+//! JSON read cell by cell: rows of numbers never become a tree.
+
+use super::super::rows::{Layout, RowBlock};
+use super::super::{OutputRequest, Refusal};
+use super::grid::Grid;
+use crate::dataset::Cell;
+use crate::model::FittedModel;
+use crate::problem::pointer;
+use crate::suggest;
+use jiter::{Jiter, JiterError, Peek};
+use serde_json::Value;
+
+/// A prediction request, decoded.
+#[derive(Debug)]
+pub struct JsonRequest {
+    /// Its rows.
+    pub block: RowBlock,
+    /// `rows` or `records`.
+    pub source: &'static str,
+    /// What is asked for.
+    pub outputs: OutputRequest,
+}
+
+/// The members of a request.
+#[derive(Clone, Copy, PartialEq)]
+enum Member {
+    Rows,
+    Columns,
+    Records,
+    Outputs,
+    TopK,
+    Delta,
+}
+
+impl Member {
+    const ALL: [(&'static str, Self); 6] = [
+        ("rows", Self::Rows),
+        ("columns", Self::Columns),
+        ("records", Self::Records),
+        ("outputs", Self::Outputs),
+        ("top_k", Self::TopK),
+        ("delta", Self::Delta),
+    ];
+
+    fn find(name: &str) -> Result<Self, Refusal> {
+        let known = Self::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, member)| *member).ok_or_else(|| {
+            let nearest = suggest::nearest(name, Self::ALL.iter().map(|(known, _)| *known));
+            Refusal::invalid(pointer("", name), format!("unknown field{nearest}"))
+        })
+    }
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Members {
+    rows: Option<Grid>,
+    columns: Option<Vec<String>>,
+    records: Option<RowBlock>,
+    outputs: OutputRequest,
+    seen: Vec<Member>,
+}
+
+/// Reads a request of at most `row_limit` rows.
+pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Result<JsonRequest, Refusal> {
+    let mut json = Jiter::new(body).with_allow_inf_nan(); // to be refused with row and column
+    let mut members = Members::default();
+    if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
+        return Err(Refusal::malformed("malformed_request", "the body must be a JSON object"));
+    }
+    let mut member = step(&mut json, Jiter::known_object)?;
+    while let Some(known) = member {
+        if members.seen.contains(&known) {
+            return Err(Refusal::malformed("malformed_request", "a field is given twice"));
+        }
+        if matches!(known, Member::Rows | Member::Records) && (members.rows.is_some() || members.records.is_some()) {
+            return Err(Refusal::invalid("", EITHER));
+        }
+        members.seen.push(known);
+        members.read(known, &mut json, model, row_limit)?;
+        member = step(&mut json, Jiter::next_key)?;
+    }
+    json.finish().map_err(|error| Refusal::json(&json, &error))?;
+    members.finish(model)
+}
+
+/// The next member of the request's object.
+fn step<'j>(
+    json: &mut Jiter<'j>,
+    next: impl for<'a> Fn(&'a mut Jiter<'j>) -> Result<Option<&'a str>, JiterError>,
+) -> Result<Option<Member>, Refusal> {
+    match next(json) {
+        Ok(name) => name.map(Member::find).transpose(),
+        Err(error) => Err(Refusal::json(json, &error)),
+    }
+}
+
+impl Members {
+    fn read(&mut self, member: Member, json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
+        match member {
+            Member::Rows => self.rows = Some(Grid::read(json, "/rows", limit)?),
+            Member::Records => self.records = Some(read_records(json, model, "/records", limit)?),
+            Member::Columns => {
+                let names: Option<Vec<String>> = serde_json::from_value(read_small(json)?).ok();
+                self.columns = Some(names.ok_or_else(|| Refusal::invalid("/columns", "must be a list of texts"))?);
+            }
+            Member::Outputs => {
+                let names: Option<Vec<String>> = serde_json::from_value(read_small(json)?).ok();
+                let wrong = || Refusal::invalid("/outputs", "must be a list of outputs, such as [\"value\"]");
+                self.outputs.names = Some(names.filter(|names| !names.is_empty()).ok_or_else(wrong)?);
+            }
+            Member::TopK => {
+                let wrong = || Refusal::invalid("/top_k", "must be a whole number");
+                self.outputs.top_k = Some(read_small(json)?.as_u64().ok_or_else(wrong)?);
+            }
+            Member::Delta => {
+                let wrong = || Refusal::invalid("/delta", "must be a number between 0 and 1");
+                self.outputs.delta = Some(read_small(json)?.as_f64().ok_or_else(wrong)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, model: &FittedModel) -> Result<JsonRequest, Refusal> {
+        let outputs = self.outputs;
+        match (self.rows, self.records, self.columns) {
+            (Some(grid), None, columns) => {
+                let layout = match columns {
+                    Some(names) => Layout::named(model, &names, "/columns")?,
+                    None => Layout::natural(model),
+                };
+                Ok(JsonRequest { block: grid.into_block(model, &layout)?, source: "rows", outputs })
+            }
+            (None, Some(block), None) => Ok(JsonRequest { block, source: "records", outputs }),
+            (None, Some(_), Some(_)) => {
+                Err(Refusal::invalid("/columns", "goes with rows; records name their own columns"))
+            }
+            _ => Err(Refusal::invalid("", EITHER)),
+        }
+    }
+}
+
+const EITHER: &str = "send either 'rows' or 'records'";
+
+/// A member that is small enough for a tree.
+pub fn read_small(json: &mut Jiter) -> Result<Value, Refusal> {
+    let start = json.current_index();
+    json.next_skip().map_err(|error| Refusal::json(json, &error))?;
+    serde_json::from_slice(json.slice_to_current(start))
+        .map_err(|error| Refusal::malformed("malformed_json", format!("not JSON: {error}")))
+}
+
+/// A list of records into rows of the model.
+pub(super) fn read_records(
+    json: &mut Jiter,
+    model: &FittedModel,
+    place: &str,
+    limit: usize,
+) -> Result<RowBlock, Refusal> {
+    let mut block = RowBlock::of(model);
+    let malformed = |json: &Jiter, error: JiterError| Refusal::json(json, &error);
+    if json.peek().map_err(|error| malformed(json, error))? != Peek::Array {
+        return Err(Refusal::invalid(place, "must be a list"));
+    }
+    let mut next = json.known_array().map_err(|error| malformed(json, error))?;
+    while let Some(peek) = next {
+        let row = block.len();
+        if row == limit {
+            return Err(too_many_rows(json, peek, place, limit));
+        }
+        read_record(json, peek, model, &mut block, &format!("{place}/{row}"))?;
+        next = json.array_step().map_err(|error| malformed(json, error))?;
+    }
+    if block.is_empty() { Err(Refusal::invalid(place, "is empty")) } else { Ok(block) }
+}
+
+/// The refusal of a list at whose element number `limit` the reader stands.
+pub(super) fn too_many_rows(json: &mut Jiter, peek: Peek, place: &str, limit: usize) -> Refusal {
+    let mut count = limit;
+    let mut next = Some(peek);
+    while let Some(peek) = next {
+        count += 1;
+        next = match json.known_skip(peek).and_then(|()| json.array_step()) {
+            Ok(next) => next,
+            Err(error) => return Refusal::json(json, &error),
+        };
+    }
+    Refusal::invalid(place, format!("has {count} rows; the limit is {limit}"))
+}
+
+/// One record into one row; members that are not columns of the model are passed over.
+pub(super) fn read_record(
+    json: &mut Jiter,
+    peek: Peek,
+    model: &FittedModel,
+    block: &mut RowBlock,
+    place: &str,
+) -> Result<(), Refusal> {
+    if peek != Peek::Object {
+        return Err(Refusal::invalid(place, "must be an object"));
+    }
+    let columns = &model.inputs.encoding.columns;
+    block.begin_row();
+    let mut seen = vec![false; columns.len()];
+    let mut expected = 0; // most records have the model's order
+    let mut names = Vec::new();
+    let mut next = find_column(json.known_object(), columns, expected, &mut names);
+    loop {
+        match next {
+            Ok(None) => break,
+            Ok(Some(None)) => json.next_skip().map_err(|error| Refusal::json(json, &error))?,
+            Ok(Some(Some(column))) => {
+                let peek = json.peek().map_err(|error| Refusal::json(json, &error))?;
+                let outcome = match read_cell(json, peek)? {
+                    Some(cell) => block.set(model, column, cell).map_err(|error| error.at(place, &columns[column])),
+                    None => Err(Refusal::invalid(pointer(place, &columns[column].name), NOT_A_CELL)),
+                };
+                outcome?;
+                seen[column] = true;
+                expected = column + 1;
+            }
+            Err(error) => return Err(Refusal::json(json, &error)),
+        }
+        next = find_column(json.next_key(), columns, expected, &mut names);
+    }
+    match seen.iter().position(|seen| !seen) {
+        None => Ok(()),
+        Some(column) => {
+            let name = &columns[column].name;
+            let nearest = suggest::nearest(name, names.iter().map(String::as_str));
+            Err(Refusal::invalid(place, format!("column '{name}' is not there{nearest}; send null for a missing cell")))
+        }
+    }
+}
+
+/// One list of cells, in the order of the model, into one row.
+pub(super) fn read_row(
+    json: &mut Jiter,
+    model: &FittedModel,
+    block: &mut RowBlock,
+    place: &str,
+) -> Result<(), Refusal> {
+    let columns = &model.inputs.encoding.columns;
+    block.begin_row();
+    let mut count = 0;
+    let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
+    while let Some(peek) = next {
+        if let Some(column) = columns.get(count) {
+            match read_cell(json, peek)? {
+                Some(cell) => block.set(model, count, cell).map_err(|error| error.at(place, column))?,
+                None => return Err(Refusal::invalid(pointer(place, &column.name), NOT_A_CELL)),
+            }
+        } else {
+            json.known_skip(peek).map_err(|error| Refusal::json(json, &error))?;
+        }
+        count += 1;
+        next = json.array_step().map_err(|error| Refusal::json(json, &error))?;
+    }
+    if count == columns.len() {
+        Ok(())
+    } else {
+        Err(Refusal::invalid(place, format!("has {count} cells where {} are expected", columns.len())))
+    }
+}
+
+pub(super) const NOT_A_CELL: &str = "must be a number, a text, a boolean or null";
+
+/// The column that a key names; a key that names none is kept for the "did you mean".
+fn find_column(
+    key: Result<Option<&str>, JiterError>,
+    columns: &[crate::dataset::InputColumn],
+    expected: usize,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Option<usize>>, JiterError> {
+    let Some(key) = key? else { return Ok(None) };
+    let is_expected = columns.get(expected).is_some_and(|column| column.name == key);
+    let found = if is_expected { Some(expected) } else { columns.iter().position(|column| column.name == key) };
+    if found.is_none() && unknown.len() < columns.len() {
+        unknown.push(key.to_owned());
+    }
+    Ok(Some(found))
+}
+
+/// The next value as a cell; none for a list or an object, which is passed over.
+pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Option<Cell<'a>>, Refusal> {
+    // The text borrows from the reader, so that the error must be told apart before.
+    match peek {
+        Peek::Null => json.known_null().map(|()| Some(Cell::Missing)).map_err(|error| Refusal::json(json, &error)),
+        Peek::True | Peek::False => {
+            json.known_bool(peek).map(|value| Some(Cell::Boolean(value))).map_err(|error| Refusal::json(json, &error))
+        }
+        Peek::String => {
+            let position = json.current_position();
+            let wrong = |error: JiterError| {
+                let detail = format!("not JSON: {} near line {}", error.error_type, position.line);
+                Refusal::malformed("malformed_json", detail)
+            };
+            json.known_str().map(|text| Some(Cell::Text(text))).map_err(wrong)
+        }
+        Peek::Array | Peek::Object => json.known_skip(peek).map(|()| None).map_err(|error| Refusal::json(json, &error)),
+        _ => {
+            json.known_float(peek).map(|number| Some(Cell::Number(number))).map_err(|error| Refusal::json(json, &error))
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Tables in and answers out: one file per format.
+
+/// JSON read cell by cell.
+mod json;
+
+/// A table of JSON cells.
+mod grid;
+
+/// The JSON of MLflow.
+mod scoring;
+
+/// CSV with a header.
+mod csv;
+
+/// One JSON value a line.
+mod ndjson;
+
+/// Arrow streams.
+mod arrow;
+
+pub use json::{JsonRequest, read_request, read_small};
+pub use scoring::ScoringRequest;
+
+use self::arrow::{ArrowRows, ArrowWriter};
+use self::csv::CsvRows;
+use self::ndjson::NdjsonRows;
+use super::rows::RowBlock;
+use super::{Answer, Refusal};
+use crate::dataset::CsvOptions;
+use crate::model::FittedModel;
+use std::io::{self, Read, Write};
+
+/// Rows made ready at once.
+const BLOCK_ROWS: usize = 4096;
+
+/// A format that tables and answers come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One object.
+    Json,
+    /// One JSON value a line.
+    Ndjson,
+    /// With a header.
+    Csv,
+    /// Apache Arrow IPC stream.
+    Arrow,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Json, Self::Ndjson, Self::Csv, Self::Arrow];
+
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Ndjson => "application/x-ndjson",
+            Self::Csv => "text/csv",
+            Self::Arrow => "application/vnd.apache.arrow.stream",
+        }
+    }
+}
+
+/// Rows that stream in, a block at a time.
+pub enum RowReader<'m, R: Read> {
+    /// From CSV.
+    Csv(Box<CsvRows<'m, R>>),
+    /// From JSON lines.
+    Ndjson(NdjsonRows<'m, R>),
+    /// From an Arrow stream.
+    Arrow(Box<ArrowRows<'m, R>>),
+}
+
+impl<'m, R: Read> RowReader<'m, R> {
+    /// Begins to read a table for a model; none for JSON, which is one value and read whole.
+    pub fn open(format: Format, source: R, csv: CsvOptions, model: &'m FittedModel) -> Result<Option<Self>, Refusal> {
+        Ok(match format {
+            Format::Json => None,
+            Format::Csv => Some(Self::Csv(Box::new(CsvRows::open(source, csv, model)?))),
+            Format::Ndjson => Some(Self::Ndjson(NdjsonRows::new(source, model))),
+            Format::Arrow => Some(Self::Arrow(Box::new(ArrowRows::new(source, model)))),
+        })
+    }
+
+    /// The next rows; none at the end.
+    pub fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
+        match self {
+            Self::Csv(rows) => rows.next_block(),
+            Self::Ndjson(rows) => rows.next_block(),
+            Self::Arrow(rows) => rows.next_block(),
+        }
+    }
+}
+
+/// Answers that stream out, a block at a time.
+pub struct AnswerWriter<W: Write> {
+    output: Output<W>,
+    /// Rows written.
+    pub rows: usize,
+}
+
+enum Output<W: Write> {
+    Json(W),
+    Ndjson(W),
+    Csv(W),
+    Arrow(Box<ArrowWriter<W>>),
+}
+
+impl<W: Write> AnswerWriter<W> {
+    /// Begins an answer by a version of a model.
+    pub fn begin(format: Format, mut target: W, model: &str, version: u32) -> io::Result<Self> {
+        let output = match format {
+            Format::Json => {
+                write!(target, "{{\"model\":\"{model}\",\"version\":{version},\"predictions\":[")?;
+                Output::Json(target)
+            }
+            Format::Ndjson => Output::Ndjson(target),
+            Format::Csv => Output::Csv(target),
+            Format::Arrow => Output::Arrow(Box::new(ArrowWriter::new(target))),
+        };
+        Ok(Self { output, rows: 0 })
+    }
+
+    /// Writes some rows.
+    pub fn write(&mut self, answer: Answer) -> io::Result<()> {
+        let is_first = self.rows == 0;
+        self.rows += answer.predictions.values.nrows();
+        match &mut self.output {
+            Output::Json(target) => {
+                // A list without its brackets, so that blocks join up.
+                let text = serde_json::to_vec(&answer)?;
+                if !is_first {
+                    target.write_all(b",")?;
+                }
+                target.write_all(&text[1..text.len() - 1])
+            }
+            Output::Ndjson(target) => ndjson::write(answer, target),
+            Output::Csv(target) => csv::write(answer, is_first, target),
+            Output::Arrow(writer) => writer.write(answer),
+        }
+    }
+
+    /// Ends the answer and gives back what it was written to.
+    pub fn finish(self) -> io::Result<W> {
+        match self.output {
+            Output::Json(mut target) => {
+                target.write_all(b"]}")?;
+                Ok(target)
+            }
+            Output::Ndjson(target) | Output::Csv(target) => Ok(target),
+            Output::Arrow(writer) => writer.finish(),
+        }
+    }
+}

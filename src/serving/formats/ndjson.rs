@@ -1,0 +1,74 @@
+//! One JSON value a line: a record or a list of cells in, a prediction out.
+
+use super::super::answer::RowAnswer;
+use super::super::rows::RowBlock;
+use super::super::{Answer, Refusal};
+use super::BLOCK_ROWS;
+use super::json::{read_record, read_row};
+use crate::model::FittedModel;
+use jiter::{Jiter, Peek};
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// Longest line. One without an end would otherwise pull the whole body into memory.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// Rows of a model read from JSON lines.
+pub struct NdjsonRows<'m, R> {
+    source: BufReader<R>,
+    model: &'m FittedModel,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<'m, R: Read> NdjsonRows<'m, R> {
+    pub(super) fn new(source: R, model: &'m FittedModel) -> Self {
+        Self { source: BufReader::with_capacity(1 << 16, source), model, line: Vec::new(), number: 0 }
+    }
+
+    pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
+        let mut block = RowBlock::of(self.model);
+        while block.len() < BLOCK_ROWS && self.advance()? {
+            if self.line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let place = format!("/lines/{}", self.number);
+            self.read_line(&mut block, &place).map_err(|refusal| match refusal {
+                Refusal::Malformed { code, detail } => {
+                    Refusal::Malformed { code, detail: format!("line {}: {detail}", self.number) }
+                }
+                refusal => refusal,
+            })?;
+        }
+        Ok(Some(block).filter(|block| !block.is_empty()))
+    }
+
+    fn advance(&mut self) -> Result<bool, Refusal> {
+        self.line.clear();
+        self.number += 1;
+        let read = self.source.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
+        let read = read.map_err(|error| Refusal::malformed("unreadable_body", error.to_string()))?;
+        if read as u64 == LONGEST_LINE {
+            let detail = format!("longer than {} MiB", LONGEST_LINE >> 20);
+            return Err(Refusal::invalid(format!("/lines/{}", self.number), detail));
+        }
+        Ok(read > 0)
+    }
+
+    fn read_line(&self, block: &mut RowBlock, place: &str) -> Result<(), Refusal> {
+        let mut json = Jiter::new(&self.line).with_allow_inf_nan(); // to be refused with line and column
+        match json.peek().map_err(|error| Refusal::json(&json, &error))? {
+            Peek::Array => read_row(&mut json, self.model, block, place)?,
+            peek => read_record(&mut json, peek, self.model, block, place)?,
+        }
+        json.finish().map_err(|error| Refusal::json(&json, &error))
+    }
+}
+
+/// Writes a line for each row.
+pub(super) fn write(answer: Answer, target: &mut impl Write) -> io::Result<()> {
+    for row in 0..answer.predictions.values.nrows() {
+        serde_json::to_writer(&mut *target, &RowAnswer { answer, row })?;
+        target.write_all(b"\n")?;
+    }
+    Ok(())
+}

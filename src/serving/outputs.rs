@@ -1,0 +1,186 @@
+//! What a prediction is asked to say.
+
+use super::Refusal;
+use crate::model::{Extras, FittedModel, Head};
+use crate::theory::conformal::conformal_quantile;
+
+/// One output of a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// The predicted number.
+    Value,
+    /// Its standard deviation by the model's own account.
+    Spread,
+    /// The decided label.
+    Label,
+    /// Of every label.
+    Probabilities,
+    /// What the label was decided by.
+    DecisionValues,
+    /// Where the observation lies, with a guaranteed probability.
+    Interval,
+    /// Labels among which the true one is, with a guaranteed probability.
+    LabelSet,
+    /// How far the prediction may be from the exact kernel method: a standard deviation over features.
+    ErrorBar,
+}
+
+impl Output {
+    /// All of them by name.
+    pub const ALL: [(&'static str, Self); 8] = [
+        ("value", Self::Value),
+        ("spread", Self::Spread),
+        ("label", Self::Label),
+        ("probabilities", Self::Probabilities),
+        ("decision_values", Self::DecisionValues),
+        ("interval", Self::Interval),
+        ("label_set", Self::LabelSet),
+        ("error_bar", Self::ErrorBar),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, output)| *output == self).map_or("", |(name, _)| name)
+    }
+
+    /// What a model says when nothing is named.
+    pub fn plain(model: &FittedModel) -> Self {
+        match model.head {
+            Head::Numbers { .. } => Self::Value,
+            Head::Labels(_) => Self::Label,
+        }
+    }
+
+    /// The outputs that a model has, the plain one first.
+    pub fn of(model: &FittedModel) -> Vec<Self> {
+        let plain = Self::plain(model);
+        let has = |output: &Self| *output != plain && output.refusal(model).is_none();
+        let others = Self::ALL.into_iter().map(|(_, output)| output).filter(has);
+        std::iter::once(plain).chain(others).collect()
+    }
+
+    /// Why a model does not have it.
+    fn refusal(self, model: &FittedModel) -> Option<&'static str> {
+        match (self, &model.head) {
+            (Self::Value | Self::Spread | Self::Interval | Self::ErrorBar, Head::Labels(_)) => {
+                Some("this model predicts labels: ask for label, probabilities, decision_values or label_set")
+            }
+            (Self::Label | Self::Probabilities | Self::DecisionValues | Self::LabelSet, Head::Numbers { .. }) => {
+                Some("this model predicts numbers: ask for value, interval, error_bar or spread")
+            }
+            (Self::Interval | Self::LabelSet, _) if model.calibration_scores().is_none() => {
+                Some("no rows were left untouched to calibrate with; train it with a calibration_fraction above 0")
+            }
+            (Self::ErrorBar, _) if model.error_bars.is_none() => {
+                Some("this model keeps no error bars; train it with \"error_bars\": true and at least two draws")
+            }
+            (Self::Spread, Head::Numbers { .. }) if model.spread.is_none() => {
+                Some("this model keeps no spread; train it with \"spread\": true")
+            }
+            (Self::Probabilities, Head::Labels(labels)) if labels.slope.is_none() => {
+                Some("this model was not calibrated; train it with a calibration_fraction above 0")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The outputs as a request names them, unchecked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OutputRequest {
+    /// None asks for the plain value or label.
+    pub names: Option<Vec<String>>,
+    /// How many of the likeliest labels to list.
+    pub top_k: Option<u64>,
+    /// δ of intervals and label sets.
+    pub delta: Option<f64>,
+    /// Whether they stood in the query, not in a JSON body: errors point there.
+    pub in_query: bool,
+}
+
+impl OutputRequest {
+    /// Whether nothing is asked for in particular.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_none() && self.top_k.is_none() && self.delta.is_none()
+    }
+
+    fn place(&self, member: &str, index: Option<usize>) -> String {
+        match (self.in_query, index) {
+            (true, _) => format!("?{member}"),
+            (false, None) => format!("/{member}"),
+            (false, Some(index)) => format!("/{member}/{index}"),
+        }
+    }
+}
+
+/// The outputs of a request that a model has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outputs {
+    /// None asks for the plain value or label.
+    pub(super) named: Option<Vec<Output>>,
+    /// How many of the likeliest labels to list.
+    pub(super) top_k: Option<usize>,
+    /// δ of intervals and label sets.
+    pub(super) delta: f64,
+    /// The conformal quantile at δ, infinite where rows were too few for it.
+    pub(super) quantile: f64,
+}
+
+impl Outputs {
+    /// Checks a request against a model.
+    pub fn check(request: &OutputRequest, model: &FittedModel) -> Result<Self, Refusal> {
+        let top_k = request.top_k.map(|top_k| checked_top_k(request, top_k, model)).transpose()?;
+        let delta = request.delta.unwrap_or(model.failure_probability);
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(Refusal::invalid(request.place("delta", None), "must be a number between 0 and 1"));
+        }
+        let mut named = None;
+        for (index, name) in request.names.iter().flatten().enumerate() {
+            let place = || request.place("outputs", Some(index));
+            let known = Output::ALL.iter().find(|(known, _)| name == known);
+            let (_, output) = known.ok_or_else(|| {
+                let all = Output::ALL.map(|(name, _)| name).join(", ");
+                Refusal::invalid(place(), format!("must be one of {all}"))
+            })?;
+            if let Some(reason) = output.refusal(model) {
+                return Err(Refusal::invalid(place(), reason));
+            }
+            named.get_or_insert_with(Vec::new).push(*output);
+        }
+        Ok(Self::of_model(named, top_k, delta, model))
+    }
+
+    /// Outputs that a model is known to have, at its own δ.
+    pub fn known(named: Vec<Output>, model: &FittedModel) -> Self {
+        Self::of_model(Some(named), None, model.failure_probability, model)
+    }
+
+    fn of_model(named: Option<Vec<Output>>, top_k: Option<usize>, delta: f64, model: &FittedModel) -> Self {
+        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY };
+        if outputs.wants(Output::Interval) || outputs.wants(Output::LabelSet) {
+            let quantile = model.calibration_scores().map(|scores| conformal_quantile(scores, delta));
+            outputs.quantile = quantile.unwrap_or(f64::INFINITY);
+        }
+        outputs
+    }
+
+    /// What must be computed beside the values.
+    pub fn extras(&self) -> Extras {
+        Extras { spreads: self.wants(Output::Spread), error_bars: self.wants(Output::ErrorBar) }
+    }
+
+    fn wants(&self, output: Output) -> bool {
+        self.named.as_ref().is_some_and(|named| named.contains(&output))
+    }
+}
+
+fn checked_top_k(request: &OutputRequest, top_k: u64, model: &FittedModel) -> Result<usize, Refusal> {
+    let place = || request.place("top_k", None);
+    let Some(labels) = model.head.labels() else {
+        let detail = "is for models that predict labels, and this one predicts numbers";
+        return Err(Refusal::invalid(place(), detail));
+    };
+    let most = labels.labels.len();
+    let count = usize::try_from(top_k).ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| Refusal::invalid(place(), format!("must be a whole number from 1 to {most}")))
+}
