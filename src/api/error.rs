@@ -5,7 +5,7 @@
 
 use crate::dataset::DatasetError;
 use crate::jobs::JobError;
-use crate::model::RegistryError;
+use crate::model::{OnnxError, RegistryError};
 use crate::training::{Problem, pointer};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -197,6 +197,12 @@ impl From<JobError> for ApiError {
             JobError::KeyReused => Self::new(StatusCode::CONFLICT, "idempotency_key_reused", detail),
             JobError::Database(error) => Self::database(&error),
         }
+    }
+}
+
+impl From<OnnxError> for ApiError {
+    fn from(error: OnnxError) -> Self {
+        Self::new(StatusCode::CONFLICT, "not_exportable", error.to_string())
     }
 }
 

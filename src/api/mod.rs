@@ -24,6 +24,9 @@ mod job_events;
 /// `/api/v1/models`.
 mod models;
 
+/// `/api/v1/models/{model}/versions/{version}/onnx`.
+mod onnx;
+
 /// Jobs that measure what training left out.
 mod certifications;
 
@@ -72,6 +75,7 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
         .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
+        .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
         .route("/api/v1/plan", post(plan::show))
         .route("/api/v1/info", get(operations::info))
         .route("/livez", get(operations::livez))

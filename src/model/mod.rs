@@ -30,6 +30,9 @@ mod predictor;
 /// The file format; the only file that names bincode.
 mod artifact;
 
+/// A fitted model as an ONNX file.
+mod onnx;
+
 /// Names, versions and where their artifacts lie.
 mod registry;
 
@@ -40,6 +43,7 @@ pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
 pub use inputs::InputPipeline;
 pub use labels::Labels;
+pub use onnx::{OnnxError, to_onnx};
 pub use predictor::Predictor;
 pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};
 pub use report::{
