@@ -1,9 +1,8 @@
 //! What a job does: open the table, train or update, publish.
 
-use crate::dataset::{ColumnKind, Dataset, DatasetStore, Rows, Table};
-use crate::features::Kernel;
+use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, Failure, Job, Runner};
-use crate::model::{FittedModel, Head, ModelRegistry, ModelVersion, RegistryError};
+use crate::model::{ModelRegistry, ModelVersion, RegistryError};
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::{
     Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, recertify, train, update,
@@ -111,7 +110,10 @@ impl TrainRunner {
             self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
         }
         control.progress("publish", 0.0);
-        let description = describe(&trained.model, &trained.stage_seconds).to_string();
+        let mut description = trained.model.describe();
+        let seconds = |(stage, seconds): &(Stage, f64)| (stage.name().to_owned(), json!(seconds));
+        description["report"]["stage_seconds"] = trained.stage_seconds.iter().map(seconds).collect();
+        let description = description.to_string();
         let published = self.registry.publish(&job.request.model, &job.id, &trained.model, &description, after);
         published.map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
@@ -152,77 +154,4 @@ fn failure(code: &str, detail: impl ToString) -> Failure {
 fn result(version: &ModelVersion) -> Value {
     let description: Value = serde_json::from_str(&version.description).unwrap_or_default();
     json!({"version": version.version, "report": description["report"]})
-}
-
-/// What is told about a model: shapes, the resolved spec, how the fit went, and a row to try.
-fn describe(model: &FittedModel, stage_seconds: &[(Stage, f64)]) -> Value {
-    let mut report = model.report.to_json();
-    let stages = stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
-    report["stage_seconds"] = Value::Object(stages.collect());
-    json!({
-        "target": model.head.targets().first(),
-        "targets": model.head.targets(),
-        "columns": model.inputs.encoding.columns,
-        "example_row": example_row(model),
-        "kernel": describe_kernel(model.map.kernel),
-        "shapes": {
-            "inputs": model.inputs.input_dim(),
-            "features": model.map.feature_count(),
-            "draws": model.map.draw_count(),
-        },
-        "labels": model.head.labels().map(|labels| &labels.labels),
-        "outputs": outputs(model),
-        "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
-        "report": report,
-    })
-}
-
-/// The outputs that predictions of this model can have, the default first.
-fn outputs(model: &FittedModel) -> Vec<&'static str> {
-    let calibrated = model.calibration_scores().is_some();
-    let (mut names, optional) = match &model.head {
-        Head::Numbers { .. } => (
-            vec!["value"],
-            vec![
-                ("interval", calibrated),
-                ("error_bar", model.error_bars.is_some()),
-                ("spread", model.spread.is_some()),
-            ],
-        ),
-        Head::Labels(labels) => (
-            vec!["label", "decision_values"],
-            vec![("probabilities", labels.slope.is_some()), ("label_set", calibrated)],
-        ),
-    };
-    names.extend(optional.into_iter().filter(|(_, there)| *there).map(|(name, _)| name));
-    names
-}
-
-fn describe_kernel(kernel: Kernel) -> Value {
-    let mut description = json!({"name": kernel.shape().name()});
-    if let Some(bandwidth) = kernel.bandwidth() {
-        description["bandwidth"] = json!(bandwidth);
-    }
-    match kernel {
-        Kernel::Matern { nu, .. } => description["nu"] = json!(nu),
-        Kernel::Spline { order } => description["order"] = json!(order),
-        Kernel::Gaussian { .. } | Kernel::Laplace { .. } | Kernel::Cauchy { .. } | Kernel::Angular | Kernel::Linear => {
-        }
-    }
-    description
-}
-
-/// A row in the middle of the training data.
-fn example_row(model: &FittedModel) -> Vec<Value> {
-    let mut fill = model.inputs.scaling.fill.iter();
-    let example = |column: &crate::dataset::InputColumn| match column.kind {
-        ColumnKind::Numeric => json!(fill.next()),
-        ColumnKind::Boolean => json!(fill.next().is_some_and(|share| *share >= 0.5)),
-        ColumnKind::Categorical => {
-            let shares = fill.by_ref().take(column.levels.len());
-            let most = shares.enumerate().max_by(|left, right| left.1.total_cmp(right.1));
-            json!(most.map(|(level, _)| &column.levels[level]))
-        }
-    };
-    model.inputs.encoding.columns.iter().map(example).collect()
 }

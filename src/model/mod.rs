@@ -18,6 +18,9 @@ mod report;
 /// The fitted model: an immutable value.
 mod fitted;
 
+/// What is told about a model.
+mod description;
+
 /// How far observations may be from predictions.
 mod spread;
 
@@ -36,7 +39,7 @@ mod onnx;
 /// Names, versions and where their artifacts lie.
 mod registry;
 
-pub use artifact::{ArtifactError, decode, encode};
+pub use artifact::{ArtifactError, ArtifactHeader, decode, encode, read_header};
 pub use coding::TargetCoding;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
