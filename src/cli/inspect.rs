@@ -61,7 +61,6 @@ fn page(description: &Value) -> String {
     let warnings = description["report"]["warnings"].as_array().into_iter().flatten();
     let lines = facts
         .into_iter()
-        .map(|(name, fact)| (name, fact))
         .chain(figures.map(|(name, figure)| (name.as_str(), plain(figure))))
         .chain(warnings.map(|warning| ("warning", plain(warning))));
     lines.filter(|(_, fact)| !fact.is_empty()).map(|(name, fact)| line(name, &fact)).collect()

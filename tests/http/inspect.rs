@@ -69,7 +69,7 @@ fn hostile_files_are_refused_in_one_line() {
     let (file, _) = trained(folder.path());
     let good = std::fs::read(&file).unwrap();
     let hostile = folder.path().join("hostile.bochner");
-    let mut refuse = |bytes: &[u8], reason: &str| {
+    let refuse = |bytes: &[u8], reason: &str| {
         std::fs::write(&hostile, bytes).unwrap();
         let text = refusal(&hostile);
         assert!(text.contains(reason), "{text}");

@@ -32,8 +32,8 @@ impl Graph {
     }
 
     /// `output = operator(inputs)`, with whole numbers as attributes.
-    pub(super) fn node(&mut self, operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, i64)]) {
-        const INT: i64 = 2; // AttributeProto.AttributeType
+    pub(super) fn node(&mut self, operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, u64)]) {
+        const INT: u64 = 2; // AttributeProto.AttributeType
         let node = inputs.iter().fold(Message::default(), |node, input| node.text(1, input));
         let node = node.text(2, output).text(3, output).text(4, operator);
         let node = attributes.iter().fold(node, |node, (name, value)| {
@@ -73,7 +73,7 @@ impl Graph {
 
     /// Turns a tensor into one of another element.
     pub(super) fn cast(&mut self, input: &str, to: Element, output: &str) {
-        self.node("Cast", &[input], output, &[("to", to as i64)]);
+        self.node("Cast", &[input], output, &[("to", to as u64)]);
     }
 
     pub(super) fn into_message(self) -> Message {
@@ -86,8 +86,8 @@ impl Graph {
 }
 
 fn tensor(name: &str, element: Element, shape: &[usize]) -> Message {
-    let tensor = shape.iter().fold(Message::default(), |tensor, &size| tensor.integer(1, size as i64));
-    tensor.integer(2, element as i64).text(8, name)
+    let tensor = shape.iter().fold(Message::default(), |tensor, &size| tensor.integer(1, size as u64));
+    tensor.integer(2, element as u64).text(8, name)
 }
 
 /// `ValueInfoProto`: `rows` is a name, not a number, and the same in all of them.
@@ -95,7 +95,7 @@ fn tensor_of_rows(name: &str, element: Element, columns: Option<usize>) -> Messa
     let shape = Message::default().message(1, &Message::default().text(2, "rows"));
     let shape = columns
         .into_iter()
-        .fold(shape, |shape, columns| shape.message(1, &Message::default().integer(1, columns as i64)));
-    let tensor_type = Message::default().integer(1, element as i64).message(2, &shape);
+        .fold(shape, |shape, columns| shape.message(1, &Message::default().integer(1, columns as u64)));
+    let tensor_type = Message::default().integer(1, element as u64).message(2, &shape);
     Message::default().text(1, name).message(2, &Message::default().message(1, &tensor_type))
 }

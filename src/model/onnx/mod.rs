@@ -23,9 +23,9 @@ use protobuf::Message;
 use serde_json::json;
 
 /// Of the file format: read by every release of onnxruntime since 1.12.
-const IR_VERSION: i64 = 8;
+const IR_VERSION: u64 = 8;
 /// Of the operators.
-const OPSET_VERSION: i64 = 17;
+const OPSET_VERSION: u64 = 17;
 /// What a protobuf message can hold.
 const LARGEST_BYTES: usize = i32::MAX as usize;
 
@@ -55,7 +55,7 @@ pub fn to_onnx(model: &FittedModel, name: &str, version: u32) -> Result<Vec<u8>,
         .integer(1, IR_VERSION)
         .text(2, "bochner")
         .text(3, env!("CARGO_PKG_VERSION"))
-        .integer(5, i64::from(version))
+        .integer(5, u64::from(version))
         .message(8, &Message::default().text(1, "").integer(2, OPSET_VERSION))
         .message(7, &graph.into_message());
     let message = metadata(model, name, version)

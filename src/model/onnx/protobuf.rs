@@ -5,10 +5,10 @@
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// A number, as a varint. Negative ones take ten bytes, as the format says.
-    pub(super) fn integer(mut self, field: u32, value: i64) -> Self {
+    /// A number, as a varint. ONNX has signed ones, but none here is negative.
+    pub(super) fn integer(mut self, field: u32, value: u64) -> Self {
         self.key(field, 0);
-        self.varint(value.cast_unsigned());
+        self.varint(value);
         self
     }
 
@@ -66,8 +66,6 @@ mod tests {
         assert_eq!(Message::default().text(2, "testing").into_bytes(), testing);
         let inner = Message::default().integer(1, 150);
         assert_eq!(Message::default().message(3, &inner).into_bytes(), [0x1a, 0x03, 0x08, 0x96, 0x01]);
-        let minus_one = [vec![0x08], vec![0xff; 9], vec![0x01]].concat();
-        assert_eq!(Message::default().integer(1, -1).into_bytes(), minus_one);
         let numbers = [1_u16, 2].map(u16::to_le_bytes);
         assert_eq!(Message::default().bytes(20, numbers.into_iter()).into_bytes(), [0xa2, 0x01, 4, 1, 0, 2, 0]);
     }
