@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps check unit smoke bench bench-peers clean
+.PHONY: help run test build deps python check unit smoke clients bench bench-peers clean
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -14,13 +14,17 @@ help: ## Show what can be made
 run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in ./data
 	@exec $(BINARY) serve --welcome
 
-test: deps check unit smoke ## Run every test: formatting, lints, unit, numerics, HTTP, crashes, curl
+test: deps check unit smoke clients ## Run every test: formatting, lints, unit, numerics, HTTP, crashes, curl, other people's clients
 
 build: deps ## Build the release binary, target/release/bochner
 	cargo build --release --locked
 
 deps: ## Install the system packages and the Rust toolchain that are missing
 	@sh scripts/install-deps.sh
+
+# What only the tests of clients need, so that running the service does without.
+python: deps
+	@sh scripts/install-deps.sh python
 
 check: deps
 	cargo fmt --check
@@ -32,6 +36,16 @@ unit: deps
 smoke: deps
 	cargo test --locked --no-run --quiet # the binary as the tests built it: nothing is compiled twice
 	tests/smoke.sh $(TESTED)
+
+clients: deps target/clients/installed
+	cargo test --locked --no-run --quiet
+	BOCHNER_BINARY=$(TESTED) target/clients/bin/python -m pytest --quiet -p no:cacheprovider tests/clients
+
+# Installed again only when the list has changed.
+target/clients/installed: tests/clients/requirements.txt | python
+	python3 -m venv --clear target/clients
+	target/clients/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 bench: deps ## Print the measured tables behind our numerical choices
 	cargo bench --locked --bench precision --bench features --bench skinny --bench training

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what building needs and says what to do where it cannot.
+# Installs what building needs, with the argument `python` also what the tests of clients need, and says what to do
+# where it cannot.
 set -eu
 
 missing=""
@@ -10,12 +11,15 @@ if ! command -v pkg-config >/dev/null 2>&1 || ! pkg-config --exists openblas; th
     missing="$missing libopenblas-dev"
 fi
 
+# Debian ships Python without the part that makes environments.
+[ "${1-}" != python ] || python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3 python3-venv"
+
 if [ -n "$missing" ]; then
     if ! command -v apt-get >/dev/null 2>&1; then
         echo "Please install, by this system's own means:" >&2
-        echo "  a C compiler, pkg-config, curl, and OpenBLAS with its headers and openblas.pc" >&2
-        echo "  Fedora: dnf install gcc pkgconf curl openblas-devel" >&2
-        echo "  macOS:  brew install openblas pkg-config; export PKG_CONFIG_PATH=\$(brew --prefix openblas)/lib/pkgconfig" >&2
+        echo "  a C compiler, pkg-config, curl, OpenBLAS with its headers and openblas.pc; for tests Python 3.11 or later" >&2
+        echo "  Fedora: dnf install gcc pkgconf curl python3 openblas-devel" >&2
+        echo "  macOS:  brew install openblas pkg-config python; export PKG_CONFIG_PATH=\$(brew --prefix openblas)/lib/pkgconfig" >&2
         exit 1
     fi
     as_root=""

@@ -2,7 +2,7 @@
 
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, Failure, Job, Runner};
-use crate::model::{ModelRegistry, ModelVersion, RegistryError, describe};
+use crate::model::{ModelRegistry, ModelVersion, RegistryError};
 use crate::serving::Shelf;
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::{
@@ -125,7 +125,9 @@ impl TrainRunner {
         }
         control.progress("publish", 0.0);
         let stages = trained.stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
-        let description = describe(&trained.model, &Value::Object(stages.collect())).to_string();
+        let mut description = trained.model.describe();
+        description["report"]["stage_seconds"] = Value::Object(stages.collect());
+        let description = description.to_string();
         let published = self.registry.publish(&job.request.model, &job.id, &trained.model, &description, after);
         let version = Arc::new(published.map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),

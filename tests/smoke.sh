@@ -70,6 +70,11 @@ expect "prediction near 353.7" "$rows" '"version":2,"predictions":\[3[345][0-9]\
 records=$(predict '{"records":[{"area":94.9,"rooms":4,"age":8,"district":"harbour","garden":true}]}')
 [ "$rows" = "$records" ] || fail "records and rows differ: $rows $records"
 
+get /api/v1/models/houses/versions/2/onnx >"$work/houses.onnx"
+expect "ONNX" "$(head -c 11 "$work/houses.onnx" | tail -c 7)" '^bochner$'
+artifact=$(find "$work/data/artifacts" -name '*.bochner' | head -n 1)
+expect "what an artifact holds" "$("$binary" inspect "$artifact")" '^targets +price$'
+
 expect "no bound where its condition fails" "$(get /api/v1/models/houses/guarantees)" \
     '"id":"wang.theorem1".*"status":"not_applicable"'
 expect "certified training" "$(train certified '{"lambda":"certified"}')" '"status":"succeeded"'

@@ -6,13 +6,12 @@ use super::error::ApiError;
 use super::extract::{ModelName, VersionNumber};
 use super::models::describe;
 use super::state::blocking;
-use crate::model::{check_model_name, describe as describe_model, read_artifact};
+use crate::model::{check_model_name, read_artifact};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 use std::sync::Arc;
 use tokio_util::io::ReaderStream;
 
@@ -56,7 +55,7 @@ pub(super) async fn import(
         let _permit = permit;
         let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
         let model = read_artifact(encoding.decoder(source).map_err(unreadable)?, limit)?;
-        let description = describe_model(&model, &json!({})).to_string();
+        let description = model.describe().to_string();
         let artifact = uuid::Uuid::now_v7().to_string();
         let entry = Arc::new(importer.registry.publish(&name, &artifact, &model, &description, None)?);
         importer.shelf.get(&entry)?;

@@ -5,7 +5,7 @@
 
 use crate::dataset::DatasetError;
 use crate::jobs::JobError;
-use crate::model::{ArtifactError, RegistryError};
+use crate::model::{ArtifactError, OnnxError, RegistryError};
 use crate::problem::{Problem, pointer};
 use crate::serving::{Refusal, ShelfError};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -207,6 +207,12 @@ impl From<JobError> for ApiError {
             JobError::KeyReused => Self::new(StatusCode::CONFLICT, "idempotency_key_reused", detail),
             JobError::Database(error) => Self::database(&error),
         }
+    }
+}
+
+impl From<OnnxError> for ApiError {
+    fn from(error: OnnxError) -> Self {
+        Self::new(StatusCode::CONFLICT, "not_exportable", error.to_string())
     }
 }
 

@@ -33,6 +33,9 @@ mod aliases;
 /// `/api/v1/models/{model}/versions`: artifacts out and in.
 mod artifacts;
 
+/// `/api/v1/models/{model}/versions/{version}/onnx`.
+mod onnx;
+
 /// Jobs that measure what training left out.
 mod certifications;
 
@@ -93,6 +96,7 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
         .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
+        .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
         .route("/api/v1/plan", post(plan::show))
         .route("/v2", get(inference_v2::server))
         .route("/v2/", get(inference_v2::server))

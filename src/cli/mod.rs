@@ -6,8 +6,12 @@ mod serve;
 /// Ask a running service whether it is ready.
 mod healthcheck;
 
+/// Tell what an artifact holds.
+mod inspect;
+
 use crate::config::Config;
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Kernel models with their proof attached.
@@ -30,6 +34,14 @@ pub enum Command {
         #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
         listen: std::net::SocketAddr,
     },
+    /// Tell what an artifact holds.
+    Inspect {
+        /// The artifact, as the service keeps it.
+        file: PathBuf,
+        /// Everything, as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl Cli {
@@ -38,6 +50,7 @@ impl Cli {
         let outcome = match self.command {
             Command::Serve(config) => serve::serve(*config),
             Command::Healthcheck { listen } => healthcheck::healthcheck(listen),
+            Command::Inspect { file, json } => inspect::inspect(&file, json),
         };
         match outcome {
             Ok(()) => ExitCode::SUCCESS,

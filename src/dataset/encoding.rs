@@ -70,6 +70,15 @@ impl Encoding {
         self.columns.iter().map(InputColumn::width).sum()
     }
 
+    /// A name for each of the d inputs: the column's, with `=level` for indicators.
+    pub fn input_names(&self) -> Vec<String> {
+        let names = |column: &InputColumn| match column.kind {
+            ColumnKind::Numeric | ColumnKind::Boolean => vec![column.name.clone()],
+            ColumnKind::Categorical => column.levels.iter().map(|level| format!("{}={level}", column.name)).collect(),
+        };
+        self.columns.iter().flat_map(names).collect()
+    }
+
     /// The column an input belongs to.
     pub fn column_of(&self, input: usize) -> Option<&InputColumn> {
         let mut end = 0;

@@ -174,7 +174,7 @@ impl Kernel {
 
     /// Whether frequencies are so heavy-tailed that angles vᵀx reach thousands: those are formed and
     /// reduced in f64 before any rounding to f32.
-    pub(super) fn is_heavy_tailed(self) -> bool {
+    pub fn is_heavy_tailed(self) -> bool {
         match self {
             Self::Laplace { .. } => true,
             Self::Matern { nu, .. } => nu < 1.0,

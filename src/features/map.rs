@@ -3,6 +3,7 @@
 use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave, spline};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How a draw becomes columns of ψ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +78,14 @@ impl Frequencies {
             Self::Structured(structured) => structured.input_dim,
         }
     }
+
+    /// V itself, m×d.
+    pub fn written_out(&self) -> Cow<'_, Array2<f64>> {
+        match self {
+            Self::Dense(frequencies) => Cow::Borrowed(frequencies),
+            Self::Structured(structured) => Cow::Owned(structured.to_dense()),
+        }
+    }
 }
 
 /// ψ: R^d → R^s with E ψ(x)ᵀψ(x') = k(x,x').
@@ -122,6 +131,15 @@ impl FeatureMap {
         self.draw_count() * self.kind.columns_per_draw()
     }
 
+    /// What unscaled features are multiplied with.
+    pub fn amplitude(&self) -> f64 {
+        let draws = self.draw_count() as f64;
+        match self.kind {
+            MapKind::Phase => (2.0 / draws).sqrt(),
+            MapKind::Pair | MapKind::Sign | MapKind::Spline | MapKind::Linear => (1.0 / draws).sqrt(),
+        }
+    }
+
     /// About how many multiplications one row costs.
     pub fn operations_per_row(&self) -> usize {
         let projection = match &self.frequencies {
@@ -143,19 +161,13 @@ mod tests {
 
     const GAUSSIAN: Kernel = Kernel::Gaussian { bandwidth: 2.0 };
 
-    fn rows(frequencies: &Frequencies) -> Array2<f64> {
-        match frequencies {
-            Frequencies::Dense(frequencies) => frequencies.clone(),
-            Frequencies::Structured(structured) => structured.to_dense(),
-        }
-    }
-
     #[test]
     fn a_larger_draw_keeps_the_smaller_one_as_its_prefix() {
         for sampling in [Sampling::Plain, Sampling::Orthogonal, Sampling::Structured, Sampling::QuasiMonteCarlo] {
             let sample = |seed, count| FeatureMap::sample(GAUSSIAN, MapKind::Phase, sampling, seed, count, 4);
             let (small, large) = (sample(3, 5), sample(3, 150));
-            assert_eq!(rows(&small.frequencies), rows(&large.frequencies).slice(ndarray::s![..5, ..]), "{sampling:?}");
+            let prefix = large.frequencies.written_out().slice(ndarray::s![..5, ..]).to_owned();
+            assert_eq!(*small.frequencies.written_out(), prefix, "{sampling:?}");
             assert_eq!(small.phases, large.phases[..5]);
             assert_ne!(small, sample(4, 5));
         }

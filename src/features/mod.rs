@@ -84,4 +84,5 @@ pub use map::{FeatureMap, Frequencies, MapKind};
 pub use precision::Precision;
 pub use projector::Projector;
 pub use sampling::Sampling;
+pub use special::CosineSeries;
 pub use structured::Structured;

@@ -49,16 +49,11 @@ impl<T: Wave> Projector<T> {
             (Frequencies::Dense(frequencies), _) => Directions::Dense(Panels::new(frequencies.view())),
             (Frequencies::Structured(structured), _) => Directions::Structured(Hadamard::new(structured)),
         };
-        let draws = map.draw_count() as f64;
-        let amplitude = match map.kind {
-            MapKind::Phase => (2.0 / draws).sqrt(),
-            MapKind::Pair | MapKind::Sign | MapKind::Spline | MapKind::Linear => (1.0 / draws).sqrt(),
-        };
         Self {
             kind: map.kind,
             directions,
             phases: map.phases.clone(),
-            amplitude: T::from_f64(amplitude),
+            amplitude: T::from_f64(map.amplitude()),
             draw_count: map.draw_count(),
             feature_count: map.feature_count(),
         }

@@ -141,17 +141,20 @@ pub(super) fn zeta(n: i32) -> f64 {
 /// iπ/2), of which only even powers of i are real. For even q all but the first q/2 + 1 zeta values
 /// vanish and the sum is a polynomial; for odd q its terms fall by 4 each.
 #[derive(Debug, Clone)]
-pub(super) struct CosineSeries {
-    q: i32,
+pub struct CosineSeries {
+    /// q; for 1 the sum is −ln(2 sin(θ/2)) and the rest is not used.
+    pub q: i32,
     /// Of θ⁰, θ², θ⁴ …
-    even: Vec<f64>,
+    pub even: Vec<f64>,
     /// Of θ^{q−1}: without the logarithm for even q, of (H − ln θ) for odd q.
-    special: f64,
-    harmonic: f64,
+    pub special: f64,
+    /// H_{q−1}.
+    pub harmonic: f64,
 }
 
 impl CosineSeries {
-    pub(super) fn new(q: u32) -> Self {
+    /// The coefficients for q.
+    pub fn new(q: u32) -> Self {
         const ODD_TERMS: i32 = 30;
         let q = q.cast_signed();
         let factorial = |k: i32| exp(lgamma(f64::from(k) + 1.0));

@@ -6,12 +6,10 @@
 //! only nearly uniform, so the kernel estimate is biased: by 0.15 at d = 3 without the padding and
 //! the norms, by about 0.003 with them.
 
-#[cfg(test)]
 use super::hadamard::Hadamard;
 use super::orthogonal::radius;
 use super::{Frequencies, Kernel};
 use crate::random::{Purpose, Stream};
-#[cfg(test)]
 use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +58,6 @@ impl Structured {
     }
 
     /// The frequencies written out, m×d: what the product stands for.
-    #[cfg(test)]
     pub(super) fn to_dense(&self) -> Array2<f64> {
         let hadamard = Hadamard::<f64>::new(self);
         let mut columns = Array2::zeros((self.input_dim, hadamard.stride())); // d×stride

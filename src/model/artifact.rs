@@ -15,6 +15,7 @@
 
 use super::{ErrorBars, FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics};
 use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
+use crate::files::hex;
 use crate::theory::Evidence;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -191,6 +192,23 @@ impl Header {
         }
         Ok(Self { payload_length: u64::from_le_bytes(std::array::from_fn(|i| bytes[12 + i])) })
     }
+}
+
+/// What an artifact says about itself before it is decoded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArtifactHeader {
+    /// Of the file format.
+    pub format_version: u32,
+    /// Of the file.
+    pub bytes: usize,
+    /// Of the file, as the registry has it.
+    pub sha256: String,
+}
+
+/// The header of an artifact whose length and checksum are right.
+pub fn read_header(bytes: &[u8]) -> Result<ArtifactHeader, ArtifactError> {
+    checked_payload(bytes)?;
+    Ok(ArtifactHeader { format_version: FORMAT_VERSION, bytes: bytes.len(), sha256: hex(&Sha256::digest(bytes)) })
 }
 
 fn checked_payload(bytes: &[u8]) -> Result<&[u8], ArtifactError> {

@@ -1,31 +1,30 @@
-//! What is told about a model.
+//! What is told about a model, by the service and by the command line alike.
 
 use super::{FittedModel, Head};
 use crate::dataset::{ColumnKind, InputColumn};
 use crate::features::Kernel;
 use serde_json::{Value, json};
 
-/// What is told about a model: shapes, the resolved spec, how the fit went with the time of each stage, and a row to
-/// try.
-pub fn describe(model: &FittedModel, stage_seconds: &Value) -> Value {
-    let mut report = model.report.to_json();
-    report["stage_seconds"] = stage_seconds.clone();
-    json!({
-        "target": model.head.targets().first(),
-        "targets": model.head.targets(),
-        "columns": model.inputs.encoding.columns,
-        "example_row": example_row(model),
-        "kernel": describe_kernel(model.map.kernel),
-        "shapes": {
-            "inputs": model.inputs.input_dim(),
-            "features": model.map.feature_count(),
-            "draws": model.map.draw_count(),
-        },
-        "labels": model.head.labels().map(|labels| &labels.labels),
-        "outputs": outputs(model),
-        "spec": serde_json::from_str::<Value>(&model.spec).unwrap_or_default(),
-        "report": report,
-    })
+impl FittedModel {
+    /// Shapes, the resolved spec, how the fit went, and a row to try.
+    pub fn describe(&self) -> Value {
+        json!({
+            "target": self.head.targets().first(),
+            "targets": self.head.targets(),
+            "columns": self.inputs.encoding.columns,
+            "example_row": example_row(self),
+            "kernel": describe_kernel(self.map.kernel),
+            "shapes": {
+                "inputs": self.inputs.input_dim(),
+                "features": self.map.feature_count(),
+                "draws": self.map.draw_count(),
+            },
+            "labels": self.head.labels().map(|labels| &labels.labels),
+            "outputs": outputs(self),
+            "spec": serde_json::from_str::<Value>(&self.spec).unwrap_or_default(),
+            "report": self.report.to_json(),
+        })
+    }
 }
 
 /// The outputs that predictions of this model can have, the default first.

@@ -18,20 +18,23 @@ mod report;
 /// The fitted model: an immutable value.
 mod fitted;
 
+/// What is told about a model.
+mod description;
+
 /// How far observations may be from predictions.
 mod spread;
 
 /// How much predictions depend on the draw of the features.
 mod error_bars;
 
-/// What is told about a model.
-mod description;
-
 /// A fitted model made ready to predict.
 mod predictor;
 
 /// The file format; the only file that names bincode.
 mod artifact;
+
+/// A fitted model as an ONNX file.
+mod onnx;
 
 /// A version of a model, and how models are named.
 mod version;
@@ -42,14 +45,14 @@ mod catalogue;
 /// Names, versions and where their artifacts lie.
 mod registry;
 
-pub use artifact::{ArtifactError, decode, encode, read_artifact};
+pub use artifact::{ArtifactError, ArtifactHeader, decode, encode, read_artifact, read_header};
 pub use coding::TargetCoding;
-pub use description::describe;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
 pub use inputs::InputPipeline;
 pub use labels::Labels;
+pub use onnx::{OnnxError, to_onnx};
 pub use predictor::{Extras, Predictions, Predictor};
 pub use registry::{ModelRegistry, RegistryError};
 pub use report::{

@@ -1,0 +1,101 @@
+//! Tell what an artifact holds, without a service.
+
+use crate::model::{decode, read_header};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// Levels, labels or columns named in full; of more, the first ones.
+const LONGEST_LIST: usize = 12;
+
+/// Prints what `file` holds: a page to read, or everything as JSON.
+pub(super) fn inspect(file: &Path, as_json: bool) -> Result<(), String> {
+    let refusal = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
+    // A pipe or a device may never end.
+    if !std::fs::metadata(file).map_err(|error| refusal(&error))?.is_file() {
+        return Err(refusal(&"not a regular file"));
+    }
+    let bytes = std::fs::read(file).map_err(|error| refusal(&error))?;
+    let description = describe(&bytes).map_err(|error| refusal(&error))?;
+    let text = if as_json { format!("{description:#}\n") } else { page(&description) };
+    // Whoever reads may have seen enough: a closed pipe is no error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+/// What the service tells about a model, with the artifact's own header before it.
+fn describe(bytes: &[u8]) -> Result<Value, crate::model::ArtifactError> {
+    let header = read_header(bytes)?;
+    let model = decode(bytes)?;
+    let mut description = json!({
+        "format_version": header.format_version,
+        "artifact_bytes": header.bytes,
+        "artifact_sha256": header.sha256,
+        "dataset": model.dataset,
+    });
+    if let (Value::Object(description), Value::Object(told)) = (&mut description, model.describe()) {
+        description.extend(told);
+    }
+    Ok(description)
+}
+
+/// One line a fact, then the figures of the report.
+fn page(description: &Value) -> String {
+    let spec = &description["spec"];
+    let shapes = &description["shapes"];
+    let facts = [
+        ("artifact", format!("format {}, {} bytes", description["format_version"], description["artifact_bytes"])),
+        ("sha256", plain(&description["artifact_sha256"])),
+        ("data set", plain(&description["dataset"])),
+        ("learner", plain(&spec["learner"])),
+        ("kernel", members(&description["kernel"])),
+        ("features", members(&spec["features"])),
+        ("shapes", format!("{} inputs, {} draws, {} features", shapes["inputs"], shapes["draws"], shapes["features"])),
+        ("columns", list(&description["columns"], column)),
+        ("targets", list(&description["targets"], plain)),
+        ("labels", list(&description["labels"], plain)),
+        ("outputs", list(&description["outputs"], plain)),
+    ];
+    let figures = description["report"].as_object().into_iter().flatten();
+    let figures = figures.filter(|(_, figure)| figure.is_number() || figure.is_string());
+    let warnings = description["report"]["warnings"].as_array().into_iter().flatten();
+    let lines = facts
+        .into_iter()
+        .chain(figures.map(|(name, figure)| (name.as_str(), plain(figure))))
+        .chain(warnings.map(|warning| ("warning", plain(warning))));
+    lines.filter(|(_, fact)| !fact.is_empty()).map(|(name, fact)| line(name, &fact)).collect()
+}
+
+/// A hostile file must not reach the terminal's own commands.
+fn line(name: &str, fact: &str) -> String {
+    let fact: String = fact.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    format!("{name:<29} {fact}\n")
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn list(values: &Value, render: fn(&Value) -> String) -> String {
+    let values = values.as_array().map_or(&[][..], Vec::as_slice);
+    let mut shown: Vec<String> = values.iter().take(LONGEST_LIST).map(render).collect();
+    if values.len() > LONGEST_LIST {
+        shown.push(format!("… {} in all", values.len()));
+    }
+    shown.join(", ")
+}
+
+fn members(object: &Value) -> String {
+    let members = object.as_object().into_iter().flatten();
+    members.map(|(name, value)| format!("{name} {}", plain(value))).collect::<Vec<_>>().join(", ")
+}
+
+fn column(column: &Value) -> String {
+    let levels = list(&column["levels"], plain);
+    let separator = if levels.is_empty() { "" } else { ": " };
+    format!("{} ({}{separator}{levels})", plain(&column["name"]), plain(&column["kind"]))
+}

@@ -1,0 +1,19 @@
+//! Models that have no ONNX file. Those that have one run in onnxruntime: `tests/clients`.
+
+use crate::tables::{fit, waves};
+use bochner::features::{Frequencies, Structured};
+use bochner::model::{OnnxError, to_onnx};
+use serde_json::json;
+
+#[test]
+fn what_the_format_cannot_hold_is_refused_before_it_is_written_out() {
+    let spec = json!({"features": {"count": 64, "sampling": "structured"}, "guarantees": {"exact_rows": 0}});
+    let mut model = fit(&waves(200), &spec, 1).unwrap().model;
+    assert!(to_onnx(&model, "waves", 1).is_ok());
+    let p = 1 << 16;
+    let huge = Structured { input_dim: p, norms: vec![1.0; p], signs: vec![false; 3 * p] }; // 16 GiB written out
+    assert!(huge.is_consistent());
+    model.map.frequencies = Frequencies::Structured(huge);
+    let OnnxError::TooLarge { bytes } = to_onnx(&model, "waves", 1).unwrap_err();
+    assert!(bytes >= p * p * 4, "{bytes}");
+}
