@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit smoke clients bench bench-peers clean
+.PHONY: help run test build deps python check unit smoke clients bench bench-peers bench-serving clean
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -49,6 +49,9 @@ target/clients/installed: tests/clients/requirements.txt | python
 
 bench: deps ## Print the measured tables behind our numerical choices
 	cargo bench --locked --bench precision --bench features --bench skinny --bench training
+
+bench-serving: deps ## Requests per second, latency and memory of serving, against a bare handler; two cores, 12 minutes
+	cargo bench --locked --bench serving
 
 bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHNER_DATA=folder for classifiers and exact solves
 	test -x target/peers/bin/python || python3 -m venv target/peers

@@ -62,13 +62,16 @@ pub trait Real: LinalgScalar + Lanes + Send + Sync {
     fn factor_tile(tile: Array2<Self>) -> Result<Array2<Self>, FactorError>;
 }
 
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
 impl Real for f32 {
     const EPSILON: f64 = f32::EPSILON as f64;
 
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
     }
 
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
@@ -86,13 +89,16 @@ impl Real for f32 {
     }
 }
 
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
 impl Real for f64 {
     const EPSILON: f64 = f64::EPSILON;
 
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value
     }
 
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self
     }

@@ -2,6 +2,10 @@
 
 use clap::Parser;
 
+/// Requests are made of small allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     bochner::cli::Cli::parse().run()
 }

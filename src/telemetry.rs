@@ -51,6 +51,36 @@ pub struct RouteLabel {
     pub route: String,
 }
 
+/// The routes that predict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PredictionRoute {
+    /// By the newest version or an alias.
+    Predict,
+    /// By a version.
+    PredictVersion,
+    /// Open Inference Protocol.
+    Infer,
+    /// The same by a version.
+    InferVersion,
+    /// MLflow and SageMaker.
+    Invocations,
+}
+
+impl PredictionRoute {
+    const ALL: [Self; 5] = [Self::Predict, Self::PredictVersion, Self::Infer, Self::InferVersion, Self::Invocations];
+
+    /// As the route table has it.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Predict => "/api/v1/models/{model}/predict",
+            Self::PredictVersion => "/api/v1/models/{model}/versions/{version}/predict",
+            Self::Infer => "/v2/models/{model}/infer",
+            Self::InferVersion => "/v2/models/{model}/versions/{version}/infer",
+            Self::Invocations => "/invocations",
+        }
+    }
+}
+
 /// One stage of training.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct StageLabel {
@@ -81,6 +111,8 @@ pub struct Metrics {
     pub stage_seconds: Family<StageLabel, Histogram>,
     /// Of predictions.
     pub predictions: PredictionMetrics,
+    /// Requests and durations of the routes that predict, looked up once.
+    prediction_routes: [(Counter, Histogram); PredictionRoute::ALL.len()],
 }
 
 impl Metrics {
@@ -89,10 +121,18 @@ impl Metrics {
         let latency: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
         let duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 4.0, 12));
         let mut registry = Registry::with_prefix("bochner");
+        let requests = Family::<RequestLabels, Counter>::default();
+        let request_seconds = Family::new_with_constructor(latency);
         let mut metrics = Self {
             registry: Arc::default(),
-            requests: Family::default(),
-            request_seconds: Family::new_with_constructor(latency),
+            prediction_routes: PredictionRoute::ALL.map(|route| {
+                let route = route.path().to_owned();
+                let seconds = request_seconds.get_or_create_owned(&RouteLabel { route: route.clone() });
+                let labels = RequestLabels { method: "POST".to_owned(), route, status: 200 };
+                (requests.get_or_create_owned(&labels), seconds)
+            }),
+            requests,
+            request_seconds,
             uploaded_bytes: Counter::default(),
             jobs: Family::default(),
             stage_seconds: Family::new_with_constructor(duration),
@@ -120,6 +160,18 @@ impl Metrics {
         );
         metrics.registry = Arc::new(registry);
         metrics
+    }
+
+    /// A route that predicts has answered.
+    pub fn prediction_answered(&self, route: PredictionRoute, status: u16, seconds: f64) {
+        let (good, durations) = &self.prediction_routes[route as usize];
+        durations.observe(seconds);
+        if status == 200 {
+            good.inc();
+        } else {
+            let (method, route) = ("POST".to_owned(), route.path().to_owned());
+            self.requests.get_or_create(&RequestLabels { method, route, status }).inc();
+        }
     }
 
     /// The Prometheus text of all metrics.

@@ -127,7 +127,7 @@ impl ApiError {
             }
         };
         if let Some(cause) = &self.cause {
-            tracing::error!(cause, code = self.code, "request failed");
+            tracing::error!(request_id, cause, code = self.code, "request failed");
         }
         let mut response = (self.status, body.to_string()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -5,7 +5,8 @@ use super::body::{media_type, read_whole};
 use super::error::ApiError;
 use crate::model::{check_alias, check_model_reference};
 use crate::suggest;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, RawPathParams, Request};
+use axum::http::Uri;
 use axum::http::request::Parts;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -39,9 +40,18 @@ pub(super) struct QueryFields(HashMap<String, String>);
 impl<S: Send + Sync> FromRequestParts<S> for QueryFields {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let pairs = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
-            .await
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Self::read(&parts.uri)
+    }
+}
+
+impl QueryFields {
+    /// The query of a request line.
+    pub(super) fn read(uri: &Uri) -> Result<Self, ApiError> {
+        if uri.query().is_none() {
+            return Ok(Self(HashMap::new()));
+        }
+        let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|error| ApiError::malformed("malformed_query", error.body_text()))?;
         let mut fields = HashMap::new();
         for (name, value) in pairs.0 {
@@ -51,9 +61,7 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryFields {
         }
         Ok(Self(fields))
     }
-}
 
-impl QueryFields {
     /// Refuses names outside `known`.
     pub(super) fn only(self, known: &[&str]) -> Result<Self, ApiError> {
         self.check(known)?;
@@ -134,11 +142,30 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let text = path_parameter(parts, state, "version").await?;
-        let invalid = || ApiError::invalid_field("invalid_version", "/version", "must be a whole number from 1");
-        match text.parse() {
-            Ok(version @ 1..) => Ok(Self(version)),
-            Ok(0) | Err(_) => Err(invalid()),
-        }
+        read_version(&text).map(Self)
+    }
+}
+
+/// A model and, where the route has one, a version, from the path of a route that predicts.
+pub(super) struct ModelPath<'a> {
+    pub(super) name: &'a str,
+    pub(super) version: Option<u32>,
+}
+
+impl<'a> ModelPath<'a> {
+    /// Reads the parameters of a route without taking them apart again and again.
+    pub(super) fn read(parameters: &'a RawPathParams) -> Result<Self, ApiError> {
+        let find = |wanted: &str| parameters.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+        let name = find("model").unwrap_or_default();
+        check_model_reference(name)?;
+        Ok(Self { name, version: find("version").map(read_version).transpose()? })
+    }
+}
+
+fn read_version(text: &str) -> Result<u32, ApiError> {
+    match text.parse() {
+        Ok(version @ 1..) => Ok(version),
+        Ok(0) | Err(_) => Err(ApiError::invalid_field("invalid_version", "/version", "must be a whole number from 1")),
     }
 }
 

@@ -4,12 +4,13 @@ use super::AppState;
 use super::body::{media_type, read_whole};
 use super::error::ApiError;
 use super::scoring::{count, deadline, score};
+use super::watch::Watch;
 use crate::dataset::CsvOptions;
 use crate::model::FittedModel;
 use crate::serving::{
     Answer, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock, RowReader, ScoringRequest,
 };
-use crate::telemetry::Protocol;
+use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -26,12 +27,17 @@ pub(super) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, A
 }
 
 /// `POST /invocations`: by the configured model, or the only one.
-pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Result<Response, ApiError> {
+pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Response {
+    let watch = Watch::start(&state, PredictionRoute::Invocations, &request);
+    watch.over(answer(state, request)).await
+}
+
+async fn answer(state: AppState, request: Request) -> Result<Response, ApiError> {
     let start = Instant::now();
     let model = default_model(&state).await?;
     let (parts, body) = request.into_parts();
     let outcome = match read_whole(&parts.headers, body, state.config.max_request.0).await {
-        Ok(body) => answer(&state, &model, &parts.headers, &body).await,
+        Ok(body) => answer_by(&state, &model, &parts.headers, &body).await,
         Err(error) => Err(error),
     };
     count(&model, Protocol::Invocations, start, &outcome);
@@ -52,7 +58,12 @@ async fn default_model(state: &AppState) -> Result<Arc<ReadyModel>, ApiError> {
     state.load(&name, None).await
 }
 
-async fn answer(state: &AppState, model: &ReadyModel, headers: &HeaderMap, body: &Bytes) -> Result<Response, ApiError> {
+async fn answer_by(
+    state: &AppState,
+    model: &ReadyModel,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<Response, ApiError> {
     let start = Instant::now();
     let deadline = deadline(state, headers)?;
     let fitted = model.predictor.model();

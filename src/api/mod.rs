@@ -9,6 +9,9 @@ mod error;
 /// Request ids, spans, metrics, and the rendering of errors.
 mod observe;
 
+/// The same for requests that must be answered in microseconds.
+mod watch;
+
 /// Request bodies.
 mod body;
 
@@ -69,7 +72,8 @@ mod operations;
 pub use state::AppState;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use error::ApiError;
@@ -77,6 +81,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 /// The route table.
 pub fn router(state: AppState) -> Router {
+    let refuse = no_such_method.layer(from_fn_with_state(state.clone(), observe::observe));
     Router::new()
         .route("/api/v1/datasets", post(datasets::upload).get(datasets::list))
         .route("/api/v1/datasets/{id}", get(datasets::show).delete(datasets::delete))
@@ -88,13 +93,11 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models", get(models::list))
         .route("/api/v1/models/{model}", get(models::show).delete(models::delete))
         .route("/api/v1/models/{model}/update", post(updates::submit))
-        .route("/api/v1/models/{model}/predict", post(predictions::predict))
         .route("/api/v1/models/{model}/aliases/{alias}", put(aliases::point).delete(aliases::delete))
         .route("/api/v1/models/{model}/versions", post(artifacts::import))
         .route("/api/v1/models/{model}/versions/{version}/artifact", get(artifacts::export))
         .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
-        .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
         .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
         .route("/api/v1/plan", post(plan::show))
@@ -106,14 +109,11 @@ pub fn router(state: AppState) -> Router {
         .route("/v2/models/{model}", get(inference_v2::model))
         .route("/v2/models/{model}/ready", get(inference_v2::model_ready))
         .route("/v2/models/{model}/stats", get(inference_v2::model_stats))
-        .route("/v2/models/{model}/infer", post(inference_v2::infer))
         .route("/v2/models/{model}/versions/{version}", get(inference_v2::model_version))
         .route("/v2/models/{model}/versions/{version}/ready", get(inference_v2::version_ready))
-        .route("/v2/models/{model}/versions/{version}/infer", post(inference_v2::infer_version))
         .route("/v2/repository/index", post(inference_v2::index))
         .route("/v2/repository/models/{model}/load", post(inference_v2::load))
         .route("/v2/repository/models/{model}/unload", post(inference_v2::unload))
-        .route("/invocations", post(mlflow::invoke))
         .route("/ping", get(mlflow::ping))
         .route("/api/v1/info", get(operations::info))
         .route("/livez", get(operations::livez))
@@ -124,8 +124,19 @@ pub fn router(state: AppState) -> Router {
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
-        .layer(axum::middleware::from_fn_with_state(state.clone(), observe::observe))
-        .layer(DefaultBodyLimit::disable()) // ours are stated in answers
+        .layer(from_fn_with_state(state.clone(), observe::observe))
+        // Predictions are asked for a million times a day. They come after the layers and watch over themselves.
+        .route("/api/v1/models/{model}/predict", post(predictions::predict).fallback(refuse.clone()))
+        .route(
+            "/api/v1/models/{model}/versions/{version}/predict",
+            post(predictions::predict_version).fallback(refuse.clone()),
+        )
+        .route("/v2/models/{model}/infer", post(inference_v2::infer).fallback(refuse.clone()))
+        .route(
+            "/v2/models/{model}/versions/{version}/infer",
+            post(inference_v2::infer_version).fallback(refuse.clone()),
+        )
+        .route("/invocations", post(mlflow::invoke).fallback(refuse.clone()))
         .with_state(state)
 }
 

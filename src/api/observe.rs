@@ -7,17 +7,22 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tracing::Instrument;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Requests that take longer are told at the level of a usual log.
+pub(super) const SLOW_SECONDS: f64 = 1.0;
 
 /// Wraps every request.
 pub(super) async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let start = Instant::now();
     let id = request_id(request.headers());
     let method = method_label(request.method());
-    let path = request.uri().path().to_owned();
+    let uri = request.uri().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id, method, route, trace = tracing::field::Empty);
     if let Some(trace) = trace_id(request.headers()) {
@@ -28,7 +33,7 @@ pub(super) async fn observe(State(state): State<AppState>, request: Request, nex
     let _entered = span.enter();
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         let allow = response.headers_mut().remove(axum::http::header::ALLOW);
-        response = error.render(&path, &id);
+        response = error.render(uri.path(), &id);
         if let Some(allow) = allow {
             response.headers_mut().insert(axum::http::header::ALLOW, allow);
         }
@@ -38,7 +43,12 @@ pub(super) async fn observe(State(state): State<AppState>, request: Request, nex
     }
     let status = response.status().as_u16();
     let seconds = start.elapsed().as_secs_f64();
-    tracing::info!(status, latency_ms = seconds * 1e3, "answered");
+    // A line for each of a million predictions a day would drown what matters; metrics count them.
+    if response.status().is_server_error() || seconds > SLOW_SECONDS {
+        tracing::info!(status, latency_ms = seconds * 1e3, "answered");
+    } else {
+        tracing::debug!(status, latency_ms = seconds * 1e3, "answered");
+    }
     state.metrics.request_seconds.get_or_create(&RouteLabel { route: route.clone() }).observe(seconds);
     state.metrics.requests.get_or_create(&RequestLabels { method, route, status }).inc();
     response
@@ -51,19 +61,22 @@ fn method_label(method: &Method) -> String {
 }
 
 /// The sender's id if it is sane, else a new one.
-fn request_id(headers: &HeaderMap) -> String {
+pub(super) fn request_id(headers: &HeaderMap) -> String {
     let sane = |id: &&str| {
         (1..=128).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
     };
-    headers
-        .get(REQUEST_ID)
-        .and_then(|value| value.to_str().ok())
-        .filter(sane)
-        .map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), str::to_owned)
+    headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(sane).map_or_else(new_id, str::to_owned)
+}
+
+/// Random bits of this process and a count: no two requests share an id, and none needs the system's randomness.
+fn new_id() -> String {
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| uuid::Uuid::now_v7().as_u64_pair().1);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{:016x}{:08x}", *PROCESS, COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The trace id of a W3C `traceparent`, so that our log lines can be found from the caller's trace.
-fn trace_id(headers: &HeaderMap) -> Option<String> {
+pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
     let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
     let (_version, id) = (parts.next()?, parts.next()?);
     (id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit())).then(|| id.to_owned())

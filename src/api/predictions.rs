@@ -3,17 +3,18 @@
 use super::AppState;
 use super::body::{blocking_reader, content_encoding, media_type, read_whole, refuse_announced};
 use super::error::ApiError;
-use super::extract::{ModelName, QueryFields, VersionNumber};
+use super::extract::{ModelPath, QueryFields};
 use super::scoring::{count, deadline, refuse_not_finite, score, shed};
 use super::spool::Spool;
 use super::state::blocking;
+use super::watch::Watch;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::serving::{
     Answer, AnswerWriter, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowReader, read_request,
 };
-use crate::telemetry::Protocol;
+use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::io::Read;
@@ -21,47 +22,32 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// `POST …/{model}/predict`: by the newest version, or that of the alias.
-pub(super) async fn predict(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    query: QueryFields,
-    request: Request,
-) -> Result<Response, ApiError> {
-    answer(state, &name, None, query, request).await
+pub(super) async fn predict(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
+    let watch = Watch::start(&state, PredictionRoute::Predict, &request);
+    watch.over(answer(state, parameters, request)).await
 }
 
 /// `POST …/{model}/versions/{version}/predict`.
 pub(super) async fn predict_version(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-    query: QueryFields,
+    parameters: RawPathParams,
     request: Request,
-) -> Result<Response, ApiError> {
-    answer(state, &name, Some(version), query, request).await
+) -> Response {
+    let watch = Watch::start(&state, PredictionRoute::PredictVersion, &request);
+    watch.over(answer(state, parameters, request)).await
 }
 
-async fn answer(
-    state: AppState,
-    name: &str,
-    version: Option<u32>,
-    query: QueryFields,
-    request: Request,
-) -> Result<Response, ApiError> {
+async fn answer(state: AppState, parameters: RawPathParams, request: Request) -> Result<Response, ApiError> {
     let start = Instant::now();
-    let model = state.load(name, version).await?;
-    let outcome = answer_by(&state, &model, query, request).await;
+    let path = ModelPath::read(&parameters)?;
+    let model = state.load(path.name, path.version).await?;
+    let outcome = answer_by(&state, &model, request).await;
     count(&model, Protocol::Native, start, &outcome);
     outcome
 }
 
-async fn answer_by(
-    state: &AppState,
-    model: &Arc<ReadyModel>,
-    query: QueryFields,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let options = Options::read(&query, request.headers())?;
+async fn answer_by(state: &AppState, model: &Arc<ReadyModel>, request: Request) -> Result<Response, ApiError> {
+    let options = Options::read(&QueryFields::read(request.uri())?, request.headers())?;
     let deadline = deadline(state, request.headers())?;
     let (parts, body) = request.into_parts();
     match options.input {

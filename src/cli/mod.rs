@@ -9,8 +9,12 @@ mod healthcheck;
 /// Tell what an artifact holds.
 mod inspect;
 
+/// Predict the rows of a file.
+mod predict;
+
 use crate::config::Config;
 use clap::{Parser, Subcommand};
+pub use predict::PredictArguments;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -34,6 +38,8 @@ pub enum Command {
         #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
         listen: std::net::SocketAddr,
     },
+    /// Predict the rows of a file by an artifact, without a service.
+    Predict(PredictArguments),
     /// Tell what an artifact holds.
     Inspect {
         /// The artifact, as the service keeps it.
@@ -50,6 +56,7 @@ impl Cli {
         let outcome = match self.command {
             Command::Serve(config) => serve::serve(*config),
             Command::Healthcheck { listen } => healthcheck::healthcheck(listen),
+            Command::Predict(arguments) => predict::predict(&arguments),
             Command::Inspect { file, json } => inspect::inspect(&file, json),
         };
         match outcome {

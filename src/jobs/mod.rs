@@ -9,6 +9,9 @@ mod journal;
 /// What a running job is told and tells.
 mod control;
 
+/// Who goes first on a full machine.
+mod priority;
+
 /// The queue and the threads that work it off.
 mod pool;
 

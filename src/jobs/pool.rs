@@ -2,6 +2,7 @@
 
 use super::control::StopReason;
 use super::journal::Journal;
+use super::priority;
 use super::{Control, Failure, Job, JobError, NewJob, Progress, Status};
 use crate::database::Database;
 use serde_json::Value;
@@ -68,7 +69,10 @@ impl JobPool {
             let (shared_too, runner) = (Arc::clone(&shared), Arc::clone(&runner));
             let thread = std::thread::Builder::new()
                 .name(format!("bochner-train-{number}"))
-                .spawn(move || shared_too.work(runner.as_ref()))
+                .spawn(move || {
+                    priority::step_back();
+                    shared_too.work(runner.as_ref());
+                })
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             shared.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }

@@ -16,7 +16,7 @@ pub(crate) fn config(flags: &[&str]) -> Config {
     let arguments = ["bochner", "serve"].iter().chain(flags);
     match Cli::parse_from(arguments).command {
         Command::Serve(config) => *config,
-        other @ (Command::Healthcheck { .. } | Command::Inspect { .. }) => panic!("{other:?}"),
+        other @ (Command::Healthcheck { .. } | Command::Inspect { .. } | Command::Predict(_)) => panic!("{other:?}"),
     }
 }
 

@@ -24,12 +24,13 @@ pub(super) use repository::{index, load, unload};
 use super::AppState;
 use super::body::read_whole;
 use super::error::ApiError;
-use super::extract::{ModelName, VersionNumber};
+use super::extract::ModelPath;
 use super::scoring::{count, deadline, score};
+use super::watch::Watch;
 use crate::serving::{OutputRequest, Outputs, ReadyModel, Refusal};
-use crate::telemetry::Protocol;
+use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Bytes;
-use axum::extract::{Request, State};
+use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
@@ -45,27 +46,25 @@ const JSON_LENGTH: HeaderName = HeaderName::from_static("inference-header-conten
 const WORTH_COMPRESSING: usize = 1024;
 
 /// `POST /v2/models/{model}/infer`.
-pub(super) async fn infer(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    request: Request,
-) -> Result<Response, ApiError> {
-    answer(state, &name, None, request).await
+pub(super) async fn infer(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
+    let watch = Watch::start(&state, PredictionRoute::Infer, &request);
+    watch.over(answer(state, parameters, request)).await
 }
 
 /// `POST /v2/models/{model}/versions/{version}/infer`.
 pub(super) async fn infer_version(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
+    parameters: RawPathParams,
     request: Request,
-) -> Result<Response, ApiError> {
-    answer(state, &name, Some(version), request).await
+) -> Response {
+    let watch = Watch::start(&state, PredictionRoute::InferVersion, &request);
+    watch.over(answer(state, parameters, request)).await
 }
 
-async fn answer(state: AppState, name: &str, version: Option<u32>, request: Request) -> Result<Response, ApiError> {
+async fn answer(state: AppState, parameters: RawPathParams, request: Request) -> Result<Response, ApiError> {
     let start = Instant::now();
-    let model = state.load(name, version).await?;
+    let path = ModelPath::read(&parameters)?;
+    let model = state.load(path.name, path.version).await?;
     // Stock clients send no content type, so that none is asked for.
     let (parts, body) = request.into_parts();
     let body = read_whole(&parts.headers, body, state.config.max_request.0).await;

@@ -1,0 +1,53 @@
+//! What `observe` does, for the routes that are called a million times a day: no layer, no span, no lookup.
+
+use super::AppState;
+use super::error::ApiError;
+use super::observe::{REQUEST_ID, SLOW_SECONDS, request_id, trace_id};
+use crate::telemetry::PredictionRoute;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+/// A prediction request under observation.
+pub(super) struct Watch {
+    state: AppState,
+    route: PredictionRoute,
+    start: Instant,
+    id: String,
+    trace: Option<String>,
+}
+
+impl Watch {
+    /// From now on.
+    pub(super) fn start(state: &AppState, route: PredictionRoute, request: &Request) -> Self {
+        let (id, trace) = (request_id(request.headers()), trace_id(request.headers()));
+        Self { state: state.clone(), route, start: Instant::now(), id, trace }
+    }
+
+    /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500.
+    pub(super) async fn over(self, work: impl Future<Output = Result<Response, ApiError>>) -> Response {
+        let outcome = AssertUnwindSafe(work).catch_unwind().await;
+        let outcome = outcome.unwrap_or_else(|_| Err(ApiError::internal("a handler panicked")));
+        let mut response = outcome.unwrap_or_else(|error| error.render(self.route.path(), &self.id));
+        if let Ok(id) = HeaderValue::from_str(&self.id) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+        self.count(response.status());
+        response
+    }
+
+    fn count(&self, status: StatusCode) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        self.state.metrics.prediction_answered(self.route, status.as_u16(), seconds);
+        let (id, route, trace) = (&self.id, self.route.path(), self.trace.as_deref());
+        let (status, latency_ms) = (status.as_u16(), seconds * 1e3);
+        if status >= 500 || seconds > SLOW_SECONDS {
+            tracing::info!(id, route, trace, status, latency_ms, "answered");
+        } else {
+            tracing::debug!(id, route, trace, status, latency_ms, "answered");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Predict the rows of a file by an artifact, without a service: the same formats, the same numbers.
+
+use crate::dataset::{CsvOptions, DatasetError, parse_delimiter};
+use crate::model::{Predictor, read_artifact};
+use crate::serving::{Answer, AnswerWriter, Format, OutputRequest, Outputs, Refusal, RowReader};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// What to predict, by what, and how to say it.
+#[derive(Debug, Args)]
+pub struct PredictArguments {
+    /// The artifact: an export of the service, or a file of its data directory.
+    #[arg(long)]
+    model: PathBuf,
+
+    /// The rows: CSV with a header, JSON lines, or an Arrow stream; - reads standard input.
+    data: PathBuf,
+
+    /// What to say, such as value,interval; the plain value or label by default.
+    #[arg(long, value_delimiter = ',')]
+    outputs: Option<Vec<String>>,
+
+    /// How many of the likeliest labels to list.
+    #[arg(long)]
+    top_k: Option<u64>,
+
+    /// Probability that an interval or label set misses.
+    #[arg(long)]
+    delta: Option<f64>,
+
+    /// Format of the rows; by the ending of the file's name if not given, CSV where that tells nothing.
+    #[arg(long)]
+    from: Option<TableFormat>,
+
+    /// Format of the predictions; that of the rows if not given.
+    #[arg(long)]
+    to: Option<TableFormat>,
+
+    /// Between the cells of CSV rows.
+    #[arg(long, default_value = "comma")]
+    delimiter: String,
+
+    /// CSV rows begin at the first line, in the order of the model's columns.
+    #[arg(long)]
+    no_header: bool,
+}
+
+/// A format as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TableFormat {
+    Csv,
+    Ndjson,
+    Arrow,
+}
+
+impl From<TableFormat> for Format {
+    fn from(format: TableFormat) -> Self {
+        match format {
+            TableFormat::Csv => Self::Csv,
+            TableFormat::Ndjson => Self::Ndjson,
+            TableFormat::Arrow => Self::Arrow,
+        }
+    }
+}
+
+/// Predicts onto standard output, a block of rows at a time.
+pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
+    let file = File::open(&arguments.model).map_err(|error| at(&arguments.model, &error))?;
+    let model = read_artifact(io::BufReader::new(file), u64::MAX - 1).map_err(|error| at(&arguments.model, &error))?;
+    let predictor = Predictor::new(model);
+    let model = predictor.model();
+    let asked = OutputRequest {
+        names: arguments.outputs.clone(),
+        top_k: arguments.top_k,
+        delta: arguments.delta,
+        in_query: false,
+    };
+    let outputs = Outputs::check(&asked, model).map_err(|refusal| words(&refusal))?;
+
+    let from = arguments.from.unwrap_or_else(|| by_ending(&arguments.data));
+    let delimiter = parse_delimiter(&arguments.delimiter).map_err(|error: DatasetError| error.to_string())?;
+    let csv = CsvOptions { delimiter, header: arguments.no_header.then_some(false) };
+    let source: Box<dyn Read> = if arguments.data == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(&arguments.data).map_err(|error| at(&arguments.data, &error))?)
+    };
+    let refused = |refusal: Refusal| at(&arguments.data, &words(&refusal));
+    let target = BufWriter::new(io::stdout().lock());
+    let unwritten = |error: io::Error| format!("the predictions cannot be written: {error}");
+    let mut writer = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0).map_err(unwritten)?;
+    let Some(mut reader) = RowReader::open(from.into(), source, csv, model).map_err(refused)? else {
+        return Err("this format does not stream".into());
+    };
+    while let Some(block) = reader.next_block().map_err(refused)? {
+        let rows: Vec<&[f64]> = block.rows().collect();
+        let predictions = predictor.compute(&rows, outputs.extras());
+        writer.write(Answer { outputs: &outputs, model, predictions: &predictions }).map_err(unwritten)?;
+    }
+    writer.finish().and_then(|mut target| target.flush()).map_err(unwritten)
+}
+
+fn by_ending(path: &Path) -> TableFormat {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("ndjson" | "jsonl") => TableFormat::Ndjson,
+        Some("arrow" | "arrows") => TableFormat::Arrow,
+        _ => TableFormat::Csv,
+    }
+}
+
+fn at(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// A refusal in one line.
+fn words(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Malformed { detail, .. } => detail.clone(),
+        Refusal::Invalid(problems) => {
+            let problems = problems.iter().map(|problem| match problem.pointer.as_str() {
+                "" => problem.detail.clone(),
+                pointer => format!("{pointer}: {}", problem.detail),
+            });
+            problems.collect::<Vec<_>>().join("; ")
+        }
+        Refusal::TooLarge { limit } => format!("larger than {limit} bytes"),
+    }
+}
