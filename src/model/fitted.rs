@@ -1,7 +1,7 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
 use super::{ErrorBars, FitReport, Head, InputPipeline, Spread, TargetCoding};
-use crate::features::{FeatureMap, Precision};
+use crate::features::{FeatureMap, MapKind, Precision};
 use crate::solver::{ExactEvidence, PackedGram};
 use crate::theory::Evidence;
 use ndarray::Array2;
@@ -57,6 +57,11 @@ pub struct FittedModel {
 }
 
 impl FittedModel {
+    /// Whether it is the exact kernel method, without features of its own.
+    pub fn is_exact(&self) -> bool {
+        self.map.kind == MapKind::Points
+    }
+
     /// Ascending scores of rows that took no part in the fit, where there are any.
     pub fn calibration_scores(&self) -> Option<&[f64]> {
         self.evidence.as_ref()?.calibration_scores.as_deref()

@@ -43,7 +43,7 @@ pub use labels::Labels;
 pub use predictor::Predictor;
 pub use registry::{ModelRegistry, ModelVersion, RegistryError, check_model_name};
 pub use report::{
-    ClassRowCounts, ClassifierReport, ErrorReport, FitReport, LabelErrors, LossPoint, NumberErrors, ReliabilityBin,
-    RidgeReport, SolverReport, TargetErrors,
+    ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
+    NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,
 };
 pub use spread::Spread;

@@ -4,8 +4,9 @@ use super::{ErrorBars, FittedModel, Spread};
 use crate::features::{Frequencies, Precision, Projector, Wave};
 use ndarray::{Array2, ArrayView1, ArrayViewMut2, Axis};
 
-/// Rows whose features are held at once.
+/// Rows whose features are held at once, and features: a model of very many takes fewer rows.
 const BLOCK_ROWS: usize = 256;
+const BLOCK_FEATURES: usize = 1 << 22;
 
 /// A fitted model with its feature map in the precision it was trained in.
 pub struct Predictor {
@@ -44,7 +45,8 @@ impl Predictor {
     /// columns.
     pub fn predict(&self, rows: &[&[f64]]) -> Array2<f64> {
         let mut outputs = Array2::zeros((rows.len(), self.model.intercepts.len()));
-        for (block, outputs) in rows.chunks(BLOCK_ROWS).zip(outputs.axis_chunks_iter_mut(Axis(0), BLOCK_ROWS)) {
+        let at_once = (BLOCK_FEATURES / self.weights.ncols().max(1)).clamp(1, BLOCK_ROWS);
+        for (block, outputs) in rows.chunks(at_once).zip(outputs.axis_chunks_iter_mut(Axis(0), at_once)) {
             match &self.engine {
                 Engine::Mixed(projector) => self.predict_block(projector, block, outputs),
                 Engine::Double(projector) => self.predict_block(projector, block, outputs),
@@ -82,6 +84,8 @@ impl Predictor {
             Engine::Double(_) => 8,
         };
         let frequencies = match &self.model.map.frequencies {
+            // Points are held by rows and by coordinates.
+            Frequencies::Dense(points) if self.model.is_exact() => points.len() * (16 + 2 * width),
             Frequencies::Dense(frequencies) => frequencies.len() * (8 + width),
             Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
         };

@@ -1,8 +1,9 @@
 //! All guarantees, in a fixed order.
 
+use super::assumptions::NO_FEATURES;
 use super::{
-    Evidence, Guarantee, avron, certificate, conformal, fresh_features, jackknife, li, relative, risk_inflation,
-    rudi_rosasco, shahrampour_kolouri, wang,
+    Evidence, Guarantee, SamplingKind, avron, certificate, conformal, fresh_features, jackknife, li, relative,
+    risk_inflation, rudi_rosasco, shahrampour_kolouri, wang,
 };
 
 /// The ids of all guarantees, in the order in which they are given.
@@ -35,7 +36,19 @@ pub const IDS: [&str; 23] = [
 /// Every guarantee for a model. Those that do not speak of it, or whose inputs were not measured, are there
 /// too and say what would change that.
 pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarantee> {
-    let delta = failure_probability;
+    let found = of_features(evidence, failure_probability);
+    if evidence.sampling != SamplingKind::NoFeatures {
+        return found;
+    }
+    let exact = "It is the exact kernel method itself, so there is no distance to it to bound.";
+    let speaks = |guarantee: &Guarantee| guarantee.id == "conformal";
+    let said = |guarantee: Guarantee| {
+        if speaks(&guarantee) { guarantee } else { guarantee.source().unavailable(NO_FEATURES, exact) }
+    };
+    found.into_iter().map(said).collect()
+}
+
+fn of_features(evidence: &Evidence, delta: f64) -> Vec<Guarantee> {
     vec![
         wang::theorem1(evidence, delta),
         wang::theorem1_sharp(evidence, delta),
@@ -87,6 +100,25 @@ mod tests {
                 guarantee.id,
                 guarantee.statement
             );
+        }
+    }
+
+    #[test]
+    fn of_the_exact_method_conformal_prediction_alone_speaks() {
+        let scores = Some((1..=99).map(f64::from).collect());
+        let exact = Evidence {
+            sampling: SamplingKind::NoFeatures,
+            feature_bound: None,
+            calibration_scores: scores,
+            ..ridge_fit()
+        };
+        let found = guarantees(&exact, 0.05);
+        assert_eq!(found.iter().map(|guarantee| guarantee.id).collect::<Vec<_>>(), IDS);
+        for guarantee in &found {
+            let speaks = guarantee.id == "conformal";
+            assert_eq!(guarantee.status == Status::NotApplicable, !speaks, "{}", guarantee.id);
+            assert_eq!(guarantee.value.is_some(), speaks);
+            assert!(speaks || guarantee.statement.contains("exact kernel method itself"), "{}", guarantee.statement);
         }
     }
 

@@ -63,6 +63,8 @@ pub enum SamplingKind {
     ChosenByInputs,
     /// Targets too.
     ChosenByTargets,
+    /// There are none: the model is the exact kernel method.
+    NoFeatures,
 }
 
 /// What is minimised beside λ‖w‖².

@@ -1,9 +1,8 @@
 //! Scores of rows that took no part in the fit: what intervals and label sets rest on.
 
 use super::passes::Run;
-use super::spec::LambdaRule;
 use super::stage::TrainError;
-use super::{Learner, TrainSpec};
+use super::{LambdaRule, Learner, TrainSpec};
 use crate::dataset::Part;
 use crate::model::{FittedModel, Head, Predictor};
 

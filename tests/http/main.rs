@@ -8,6 +8,7 @@ mod classifiers;
 mod contract;
 mod crashes;
 mod datasets;
+mod exact_learner;
 mod harness;
 mod jobs;
 mod models;

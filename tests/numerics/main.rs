@@ -7,6 +7,7 @@ mod classifiers;
 mod degenerate;
 mod evidence;
 mod exact;
+mod exact_learner;
 mod golden;
 mod guarantees;
 mod jackknife;
