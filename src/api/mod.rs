@@ -39,6 +39,9 @@ mod outputs;
 /// `/api/v1/models/{model}/guarantees`.
 mod guarantees;
 
+/// `/api/v1/models/{model}/spectrum`.
+mod spectrum;
+
 /// `/api/v1/plan`.
 mod plan;
 
@@ -69,9 +72,11 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/update", post(updates::submit))
         .route("/api/v1/models/{model}/predict", post(predictions::predict))
         .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
+        .route("/api/v1/models/{model}/spectrum", get(spectrum::show))
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
         .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
+        .route("/api/v1/models/{model}/versions/{version}/spectrum", get(spectrum::show_version))
         .route("/api/v1/plan", post(plan::show))
         .route("/api/v1/info", get(operations::info))
         .route("/livez", get(operations::livez))

@@ -34,9 +34,9 @@ pub const IDS: [&str; 23] = [
 ];
 
 /// Every guarantee for a model. Those that do not speak of it, or whose inputs were not measured, are there
-/// too and say what would change that.
-pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarantee> {
-    let found = of_features(evidence, failure_probability);
+/// too and say what would change that. `share` is of the new inputs that a tolerance speaks of.
+pub fn guarantees(evidence: &Evidence, failure_probability: f64, share: f64) -> Vec<Guarantee> {
+    let found = of_features(evidence, failure_probability, share);
     if evidence.sampling != SamplingKind::NoFeatures {
         return found;
     }
@@ -48,7 +48,7 @@ pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarante
     found.into_iter().map(said).collect()
 }
 
-fn of_features(evidence: &Evidence, delta: f64) -> Vec<Guarantee> {
+fn of_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
     vec![
         wang::theorem1(evidence, delta),
         wang::theorem1_sharp(evidence, delta),
@@ -69,7 +69,7 @@ fn of_features(evidence: &Evidence, delta: f64) -> Vec<Guarantee> {
         avron::lemma6(evidence, delta),
         risk_inflation::lemma2(evidence, delta),
         certificate::certificate_mean(evidence, delta),
-        certificate::certificate_tolerance(evidence, delta),
+        certificate::certificate_tolerance(evidence, share, delta),
         jackknife::jackknife(evidence),
         fresh_features::fresh_features(evidence),
         conformal::conformal(evidence, delta),
@@ -78,19 +78,21 @@ fn of_features(evidence: &Evidence, delta: f64) -> Vec<Guarantee> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::certificate::COVERED_SHARE;
     use super::super::evidence::tests::ridge_fit;
     use super::super::{Form, LossKind, Status};
     use super::*;
 
     #[test]
     fn every_id_is_there_once_and_in_order() {
-        let found: Vec<&str> = guarantees(&ridge_fit(), 0.05).iter().map(|guarantee| guarantee.id).collect();
+        let found: Vec<&str> =
+            guarantees(&ridge_fit(), 0.05, COVERED_SHARE).iter().map(|guarantee| guarantee.id).collect();
         assert_eq!(found, IDS);
     }
 
     #[test]
     fn what_was_not_measured_says_what_to_ask_for() {
-        for guarantee in guarantees(&ridge_fit(), 0.05) {
+        for guarantee in guarantees(&ridge_fit(), 0.05, COVERED_SHARE) {
             assert!(!guarantee.assumptions.is_empty(), "{}", guarantee.id);
             assert!(guarantee.statement.ends_with('.'), "{}: {}", guarantee.id, guarantee.statement);
             assert_eq!(
@@ -112,7 +114,7 @@ mod tests {
             calibration_scores: scores,
             ..ridge_fit()
         };
-        let found = guarantees(&exact, 0.05);
+        let found = guarantees(&exact, 0.05, COVERED_SHARE);
         assert_eq!(found.iter().map(|guarantee| guarantee.id).collect::<Vec<_>>(), IDS);
         for guarantee in &found {
             let speaks = guarantee.id == "conformal";
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn no_bound_on_ridge_regression_speaks_of_a_classifier() {
         let classifier = Evidence { loss: LossKind::SquaredHinge, target_mean_square: None, ..ridge_fit() };
-        let applicable: Vec<&str> = guarantees(&classifier, 0.05)
+        let applicable: Vec<&str> = guarantees(&classifier, 0.05, COVERED_SHARE)
             .into_iter()
             .filter(|guarantee| guarantee.status != Status::NotApplicable)
             .map(|guarantee| guarantee.id)
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn only_bounds_and_requirements_claim_a_probability() {
-        for guarantee in guarantees(&ridge_fit(), 0.05) {
+        for guarantee in guarantees(&ridge_fit(), 0.05, COVERED_SHARE) {
             let proved = matches!(guarantee.form, Form::Bound | Form::Requirement);
             assert!(proved || guarantee.probability.is_none(), "{}", guarantee.id);
         }

@@ -40,6 +40,9 @@ mod assumptions;
 /// What eigenvalues tell.
 pub mod spectrum;
 
+/// The same, as it is told.
+mod spectral_profile;
+
 /// Wang, *Simple and almost assumption-free out-of-sample bound for random feature mapping*.
 pub mod wang;
 
@@ -88,3 +91,7 @@ pub use evidence::{
     SamplingKind,
 };
 pub use guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
+pub use spectral_profile::{
+    DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,
+    SpectralProfile, spectral_profile,
+};

@@ -75,6 +75,7 @@ pub(super) fn certify(
     let exact = problem.solve(Some(start), &go_on)?;
     run.tick(Stage::Certify, 0.6)?;
     let dimension = problem.dimension(&go_on)?;
+    let fitted_form = problem.fitted_form(&exact, &go_on)?;
     run.tick(Stage::Certify, 0.8)?;
     let (near, far) = run.held_out(&exact, &predictor)?;
     let differences = &near - &far;
@@ -101,7 +102,7 @@ pub(super) fn certify(
         evidence.exact = trusted.then_some(ExactEvidence {
             quadratic_form: exact.quadratic_form,
             fitted_square: Some(exact.fitted_square),
-            fitted_form: None,
+            fitted_form: Some(fitted_form),
             relative_residual: exact.evidence.relative_residual,
             held_out_error: error,
         });

@@ -13,4 +13,5 @@ mod harness;
 mod jobs;
 mod models;
 mod process;
+mod spectrum;
 mod updates;

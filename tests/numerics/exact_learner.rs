@@ -179,7 +179,7 @@ fn several_targets_are_each_alone_and_only_intervals_speak() {
     assert!(model.error_bars.is_none() && model.spread.is_none() && model.statistics.is_none());
     assert_eq!(model.interval_scales.len(), 2);
     assert_eq!((model.measured.exact_krr_error, &model.measured.exact_krr), (None, &None));
-    for guarantee in guarantees(model.evidence.as_ref().unwrap(), 0.1) {
+    for guarantee in guarantees(model.evidence.as_ref().unwrap(), 0.1, 0.95) {
         assert_eq!(guarantee.status == Status::NotApplicable, guarantee.id != "conformal", "{}", guarantee.id);
     }
 }

@@ -178,6 +178,13 @@ impl ExactProblem<'_> {
         }
     }
 
+    /// fᵀ(K + nλI)⁻¹f at f = Kα, summed over the targets: one more solve, which α is near to.
+    pub fn fitted_form(&self, exact: &ExactKrr, go_on: &(dyn Fn() -> bool + Sync)) -> Result<f64, SolveError> {
+        let problem = ExactProblem { targets: exact.fitted.view(), ..*self };
+        let solved = problem.solve(Some(exact.coefficients.clone()), go_on)?;
+        Ok((&exact.fitted * &solved.coefficients).sum())
+    }
+
     fn iteration_limit(&self) -> usize {
         let affordable = KERNEL_VALUES / (self.inputs.nrows() as f64).powi(2);
         (affordable as usize).clamp(*ITERATIONS.start(), *ITERATIONS.end())
