@@ -4,6 +4,7 @@
 mod classification;
 mod classifier_properties;
 mod classifiers;
+mod coverage;
 mod degenerate;
 mod evidence;
 mod exact;
@@ -15,6 +16,7 @@ mod kernel_estimates;
 mod planner;
 mod ridge;
 mod soundness;
+mod spectrum;
 mod tables;
 mod targets;
 mod training;
