@@ -86,6 +86,8 @@ pub(super) struct Computed {
     quantile: f64,
     /// Units of the quantile, one a target.
     scales: Vec<f64>,
+    /// Whether its units are the spreads of each row instead.
+    scaled: bool,
 }
 
 impl Outputs {
@@ -114,14 +116,14 @@ impl Outputs {
 
     /// Multiplications a row takes beyond the plain prediction.
     pub(super) fn extra_work(&self, model: &FittedModel) -> usize {
-        let spread = if self.wants(Output::Spread) { model.weights.nrows().pow(2) } else { 0 };
+        let spread = if self.needs_spreads(model) { model.weights.nrows().pow(2) } else { 0 };
         let bars = model.error_bars.as_ref().filter(|_| self.wants(Output::ErrorBar));
         spread + bars.map_or(0, ErrorBars::number_count)
     }
 
     /// Computes what was asked for.
     pub(super) fn compute(&self, predictor: &Predictor, rows: &[&[f64]]) -> Computed {
-        let spreads = if self.wants(Output::Spread) { predictor.spreads(rows) } else { None };
+        let spreads = if self.needs_spreads(predictor.model()) { predictor.spreads(rows) } else { None };
         let error_bars = if self.wants(Output::ErrorBar) { predictor.error_bars(rows) } else { None };
         let model = predictor.model();
         let quantile = model.calibration_scores().map(|scores| conformal_quantile(scores, self.delta));
@@ -131,6 +133,7 @@ impl Outputs {
             error_bars,
             quantile: quantile.unwrap_or(f64::INFINITY),
             scales: model.interval_scales.clone(),
+            scaled: model.scales_intervals(),
         }
     }
 
@@ -154,7 +157,7 @@ impl Outputs {
         let render = |output: Output| match (output, head) {
             (Output::Spread, _) => by_target(head, computed.spreads.as_ref().map_or(&[], |spreads| &spreads[row])),
             (Output::ErrorBar, _) => by_target(head, computed.error_bars.as_ref().map_or(&[], |bars| &bars[row])),
-            (Output::Interval, _) => self.interval(computed, head, &values),
+            (Output::Interval, _) => self.interval(computed, head, row, &values),
             (Output::LabelSet, Head::Labels(labels)) => self.label_set(computed, labels, &values),
             (Output::Label, Head::Labels(labels)) => json!(labels.labels[labels.decide(&values)]),
             (Output::Probabilities, Head::Labels(labels)) => {
@@ -179,13 +182,15 @@ impl Outputs {
     }
 
     /// f ± q; without ends where the calibration rows are too few for δ.
-    fn interval(&self, computed: &Computed, head: &Head, values: &[f64]) -> Value {
+    fn interval(&self, computed: &Computed, head: &Head, row: usize, values: &[f64]) -> Value {
+        let spreads = computed.spreads.as_ref().filter(|_| computed.scaled);
+        let scales = spreads.map_or(&computed.scales, |spreads| &spreads[row]);
         let of_target = |(value, scale): (&f64, &f64)| {
             let half = computed.quantile * scale;
             let end = |end: f64| if end.is_finite() { json!(end) } else { Value::Null };
             json!({"low": end(value - half), "high": end(value + half), "coverage": 1.0 - self.delta})
         };
-        let intervals: Vec<Value> = values.iter().zip(&computed.scales).map(of_target).collect();
+        let intervals: Vec<Value> = values.iter().zip(scales).map(of_target).collect();
         match head.targets() {
             [_] => intervals.into_iter().next().unwrap_or_default(),
             targets => Value::Object(targets.iter().cloned().zip(intervals).collect()),
@@ -200,6 +205,10 @@ impl Outputs {
         within.sort_by(|&left, &right| f64::total_cmp(&probabilities[right], &probabilities[left]));
         let names: Vec<&String> = within.iter().map(|&label| &labels.labels[label]).collect();
         json!({"labels": names, "coverage": 1.0 - self.delta})
+    }
+
+    fn needs_spreads(&self, model: &FittedModel) -> bool {
+        self.wants(Output::Spread) || (self.wants(Output::Interval) && model.scales_intervals())
     }
 
     fn wants(&self, output: Output) -> bool {

@@ -88,7 +88,7 @@ pub mod plan;
 pub use catalogue::{IDS, guarantees};
 pub use evidence::{
     CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
-    SamplingKind,
+    SamplingKind, ScoreUnit,
 };
 pub use guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
 pub use spectral_profile::{

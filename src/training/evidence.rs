@@ -3,7 +3,7 @@
 use super::TrainSpec;
 use super::fit::Fit;
 use crate::features::{FeatureMap, MapKind};
-use crate::theory::{ErrorEstimates, Evidence, LossKind, SamplingKind};
+use crate::theory::{ErrorEstimates, Evidence, LossKind, SamplingKind, ScoreUnit};
 
 /// Before anything was measured.
 pub(super) fn evidence(
@@ -41,5 +41,6 @@ pub(super) fn evidence(
         estimates: ErrorEstimates::default(),
         certificate: None,
         calibration_scores: None,
+        score_unit: ScoreUnit::Own,
     }
 }

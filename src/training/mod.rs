@@ -97,7 +97,7 @@ pub use fields::{Problem, pointer};
 pub use learner::Learner;
 pub use plan::PlanRequest;
 pub use recertify::recertify;
-pub use rules::{BandwidthRule, GuaranteeSpec, LARGEST_EXACT_ROWS, LambdaRule};
+pub use rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
 pub use spec::{SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};

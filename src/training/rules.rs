@@ -71,6 +71,26 @@ impl BandwidthRule {
     }
 }
 
+/// What intervals are measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalRule {
+    /// The same width everywhere.
+    Constant,
+    /// Units of the predictive spread: wider where less is known.
+    Scaled,
+}
+
+impl IntervalRule {
+    pub(super) fn check(spec: &Fields, spread: bool) -> Self {
+        let rules = [("constant", Self::Constant), ("scaled", Self::Scaled)];
+        let rule = spec.choice("intervals", Self::Constant, &rules);
+        if rule == Self::Scaled && !spread {
+            spec.problem("intervals", "are scaled by the predictive spread: set spread to true, too".into());
+        }
+        rule
+    }
+}
+
 /// What the guarantees are computed for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GuaranteeSpec {

@@ -6,7 +6,7 @@ use super::choices::{
 use super::classes::ClassWeight;
 use super::fields::{Fields, Problem};
 use super::learner::Learner;
-use super::rules::{BandwidthRule, GuaranteeSpec, LambdaRule};
+use super::rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LambdaRule};
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
@@ -41,6 +41,8 @@ pub struct TrainSpec {
     pub missing: MissingRule,
     /// Whether the model keeps what its predictive spread needs: s²/2 numbers.
     pub spread: bool,
+    /// What conformal intervals are measured in.
+    pub intervals: IntervalRule,
     /// Whether the model keeps weights without groups of features: ten times its weights.
     pub error_bars: bool,
     /// Whether the model keeps what adding rows later needs: s²/2 numbers.
@@ -80,6 +82,7 @@ impl TrainSpec {
             "scaling",
             "missing",
             "spread",
+            "intervals",
             "error_bars",
             "updatable",
             "sample_weight",
@@ -99,6 +102,7 @@ impl TrainSpec {
         let map = check_map(&features, kernel);
         let bandwidth = check_bandwidth(&kernel_fields, kernel);
         let learner = spec.choice("learner", None, &learners);
+        let spread = spec.boolean("spread", false);
         let checked = Self {
             learner,
             class_weight: spec.choice("class_weight", ClassWeight::None, &ClassWeight::ALL),
@@ -115,7 +119,8 @@ impl TrainSpec {
                 MissingRule::Mean,
                 &[("mean", MissingRule::Mean), ("refuse", MissingRule::Refuse)],
             ),
-            spread: spec.boolean("spread", false),
+            spread,
+            intervals: IntervalRule::check(&spec, spread),
             error_bars: spec.boolean("error_bars", learner != Some(Learner::ExactKrr)),
             updatable: spec.boolean("updatable", false),
             sample_weight: spec.text("sample_weight"),
@@ -231,6 +236,9 @@ impl TrainSpec {
         });
         if let (None, Some(spec)) = (self.learner, spec.as_object_mut()) {
             spec.shift_remove("learner");
+        }
+        if self.intervals == IntervalRule::Scaled {
+            spec["intervals"] = json!("scaled");
         }
         if self.class_weight == ClassWeight::Balanced {
             spec["class_weight"] = json!("balanced");

@@ -107,3 +107,39 @@ fn intervals_of_several_targets_cover_all_of_them_at_once() {
     assert_covers(coverage, scores);
     assert!(alone > coverage, "one target is covered more often than both");
 }
+
+/// In units of the predictive spread intervals cover as often, and are wider where less is known.
+#[test]
+fn scaled_intervals_cover_and_are_wider_where_rows_are_few() {
+    // Most rows lie below 0.3: a = u³.
+    let thin = |first: usize, rows: usize| {
+        let cells = (first..first + rows).flat_map(|i| {
+            let a = uniform(i, 0).powi(3);
+            [a, (6.0 * a).sin() + 0.3 * (uniform(i, 1) + uniform(i, 2) - 1.0)]
+        });
+        Memory { cells: cells.collect(), columns: 2 }
+    };
+    let fresh = thin(1_000_000, FRESH);
+    let rows: Vec<&[f64]> = fresh.cells.chunks(2).map(|row| &row[..1]).collect();
+    let (mut coverage, mut wider, mut scores) = (0.0, 0.0, 0);
+    for split in 0..SPLITS {
+        let raw = json!({
+            "features": {"count": 16, "seed": split}, "lambda": 1e-4, "guarantees": {"exact_rows": 0},
+            "spread": true, "intervals": "scaled", "error_bars": false,
+        });
+        let table = thin(split * 100, 100);
+        let model = fitted(&table, &schema(&table), &raw);
+        assert!(model.scales_intervals());
+        let quantile = conformal_quantile(model.calibration_scores().unwrap(), DELTA);
+        scores = model.calibration_scores().unwrap().len();
+        let predictor = Predictor::new(model);
+        let (predictions, spreads) = (predictor.predict(&rows), predictor.spreads(&rows).unwrap());
+        for ((row, value), spread) in fresh.cells.chunks(2).zip(&predictions).zip(&spreads) {
+            coverage += f64::from((row[1] - value).abs() <= quantile * spread[0]) / (FRESH * SPLITS) as f64;
+        }
+        let ends = predictor.spreads(&[&[0.05], &[1.0]]).unwrap();
+        wider += ends[1][0] / ends[0][0] / SPLITS as f64;
+    }
+    assert_covers(coverage, scores);
+    assert!(wider > 1.02, "{wider}");
+}

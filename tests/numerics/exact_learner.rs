@@ -6,9 +6,10 @@ use bochner::dataset::Task;
 use bochner::features::{Kernel, MapKind};
 use bochner::model::{FittedModel, Predictor, SolverReport, decode, encode};
 use bochner::theory::{Status, guarantees};
-use bochner::training::{SpecLimits, TrainSpec, estimate_memory, train};
+use bochner::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, estimate_memory, train};
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A golden data set as a table.
 fn table(set: &str) -> Memory {
@@ -182,6 +183,28 @@ fn several_targets_are_each_alone_and_only_intervals_speak() {
     for guarantee in guarantees(model.evidence.as_ref().unwrap(), 0.1, 0.95) {
         assert_eq!(guarantee.status == Status::NotApplicable, guarantee.id != "conformal", "{}", guarantee.id);
     }
+}
+
+/// Stops once the system is being solved.
+#[derive(Default)]
+struct StopsAtSolve(AtomicBool);
+
+impl Observer for StopsAtSolve {
+    fn progress(&self, stage: Stage, _: f64) {
+        self.0.fetch_or(stage == Stage::Solve, Ordering::Relaxed);
+    }
+
+    fn should_stop(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn it_stops_when_told_to() {
+    let table = waves(4_500);
+    let raw = spec(&json!({"learner": "exact_krr", "lambda": 1e-4}));
+    let stopped = train(&table, &schema(&table), "ds-test", &raw, resources(2), &StopsAtSolve::default());
+    assert!(matches!(stopped.err(), Some(TrainError::Stopped)));
 }
 
 /// A λ below what iteration reaches fails the fit: a yardstick that is not exact is none.
