@@ -73,7 +73,7 @@ async fn guarantees(
 fn between_0_and_1(query: &QueryFields, name: &str) -> Result<Option<f64>, ApiError> {
     let value: Option<f64> = query.parsed(name, "a number")?;
     if value.is_some_and(|value| !(value > 0.0 && value < 1.0)) {
-        return Err(ApiError::invalid_field("invalid_parameter", &format!("?{name}"), "must lie between 0 and 1"));
+        return Err(ApiError::invalid_field("invalid_parameter", format!("?{name}"), "must lie between 0 and 1"));
     }
     Ok(value)
 }
