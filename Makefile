@@ -53,10 +53,10 @@ bench: deps ## Print the measured tables behind our numerical choices
 bench-serving: deps ## Requests per second, latency and memory of serving, against a bare handler; two cores, 12 minutes
 	cargo bench --locked --bench serving
 
-bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHNER_DATA=folder for classifiers and exact solves
+bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHNER_DATA=folder for classifiers, exact solves and certificates
 	test -x target/peers/bin/python || python3 -m venv target/peers
 	target/peers/bin/pip install --quiet 'scikit-learn>=1.5' numpy
-	BOCHNER_PYTHON=target/peers/bin/python cargo bench --locked --bench peers --bench classifiers --bench exact
+	BOCHNER_PYTHON=target/peers/bin/python cargo bench --locked --bench peers --bench classifiers --bench exact --bench certificates
 
 clean: ## Remove what was built (not ./data)
 	cargo clean

@@ -13,6 +13,7 @@ use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
 mod synthetic;
+mod trainer;
 
 const TEST_ROWS: usize = 10_000;
 const RIDGE_CV_ROWS: usize = 10_000;

@@ -12,6 +12,7 @@ use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
 mod synthetic;
+mod trainer;
 
 const BLOCK_ROWS: usize = 2048;
 const ROUNDS: usize = 7;

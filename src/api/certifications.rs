@@ -21,6 +21,9 @@ pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
     let model = ready.predictor.model();
     let report = &model.report;
     let conflict = |detail: String| Err(ApiError::new(StatusCode::CONFLICT, "model_not_certifiable", detail));
+    if model.is_exact() {
+        return conflict("it is the exact kernel method itself: there is nothing to compare it with".into());
+    }
     if report.base_version.is_some() {
         return conflict("its rows come from several data sets, of which one alone is known".into());
     }

@@ -4,9 +4,14 @@ use super::AppState;
 use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
 use crate::theory;
+use crate::theory::avron::Preconditioning;
+use crate::theory::certificate::COVERED_SHARE;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
+
+/// Accuracy that iterations are counted up to.
+const ITERATED_TO: f64 = 1e-8;
 
 /// `GET …/{model}/guarantees`: of the newest version.
 pub(super) async fn show(
@@ -34,31 +39,41 @@ async fn guarantees(
     version: Option<u32>,
     query: QueryFields,
 ) -> Result<Json<Value>, ApiError> {
-    let delta: Option<f64> = query.only(&["delta"])?.parsed("delta", "a number")?;
-    if delta.is_some_and(|delta| !(delta > 0.0 && delta < 1.0)) {
-        return Err(ApiError::invalid_field("invalid_parameter", "?delta", "must lie between 0 and 1"));
-    }
+    let query = query.only(&["delta", "share"])?;
+    let (delta, share) = (between_0_and_1(&query, "delta")?, between_0_and_1(&query, "share")?);
+    let share = share.unwrap_or(COVERED_SHARE);
     let ready = state.load(&name, version).await?;
     let (entry, model) = (&ready.entry, ready.predictor.model());
     let delta = delta.unwrap_or(model.failure_probability);
-    let guarantees = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta));
+    let guarantees = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta, share));
     let numbers = model.report.numbers();
     let evidence = model.evidence.as_ref();
     let kernel = evidence.and_then(|evidence| evidence.kernel.as_ref());
+    let spectral_delta = kernel.and_then(|kernel| kernel.spectral_delta);
     Ok(Json(json!({
         "model": entry.name,
         "version": entry.version,
         "delta": delta,
+        "share": share,
         "guarantees": guarantees.unwrap_or_default(),
         "measured": {
             "exact_krr_error": model.measured.exact_krr_error,
             "exact_krr": model.measured.exact_krr,
             "jackknife_error": evidence.and_then(|evidence| evidence.estimates.jackknife),
-            "spectral_delta": kernel.and_then(|kernel| kernel.spectral_delta),
+            "spectral_delta": spectral_delta,
+            "preconditioning": spectral_delta.and_then(|delta| Preconditioning::of(delta, ITERATED_TO)),
             "kernel_dimension": kernel.map(|kernel| kernel.dimension),
             "validation_mse": numbers.map(|errors| errors.validation_mse),
             "validation_r2": numbers.map(|errors| errors.validation_r2),
             "validation_accuracy": model.report.labels().map(|errors| errors.validation_accuracy),
         },
     })))
+}
+
+fn between_0_and_1(query: &QueryFields, name: &str) -> Result<Option<f64>, ApiError> {
+    let value: Option<f64> = query.parsed(name, "a number")?;
+    if value.is_some_and(|value| !(value > 0.0 && value < 1.0)) {
+        return Err(ApiError::invalid_field("invalid_parameter", format!("?{name}"), "must lie between 0 and 1"));
+    }
+    Ok(value)
 }

@@ -63,6 +63,9 @@ mod mlflow;
 /// `/api/v1/models/{model}/guarantees`.
 mod guarantees;
 
+/// `/api/v1/models/{model}/spectrum`.
+mod spectrum;
+
 /// `/api/v1/plan`.
 mod plan;
 
@@ -97,9 +100,11 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/versions", post(artifacts::import))
         .route("/api/v1/models/{model}/versions/{version}/artifact", get(artifacts::export))
         .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
+        .route("/api/v1/models/{model}/spectrum", get(spectrum::show))
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete_version))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show_version))
         .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
+        .route("/api/v1/models/{model}/versions/{version}/spectrum", get(spectrum::show_version))
         .route("/api/v1/plan", post(plan::show))
         .route("/v2", get(inference_v2::server))
         .route("/v2/", get(inference_v2::server))

@@ -1,9 +1,9 @@
 //! Cosine and sine of whole slices: the inner loop of every feature.
 
-use crate::linalg::Real;
+use super::Exponential;
 
 /// A precision that can evaluate a·cos and a·sin over slices.
-pub trait Wave: Real {
+pub trait Wave: Exponential {
     /// `cosines[i] = amplitude·cos(angles[i])`, `sines[i] = amplitude·sin(angles[i])`.
     fn cos_sin(amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]);
 

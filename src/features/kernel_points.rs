@@ -29,10 +29,16 @@ impl<T: Exponential> KernelPoints<T> {
         }
     }
 
+    /// Other points of the same kernel.
+    #[must_use]
+    pub fn alike(&self, inputs: ArrayView2<f64>) -> Self {
+        Self::new(self.kernel, inputs)
+    }
+
     /// The points at these positions, in this order.
     #[must_use]
     pub fn select(&self, positions: &[usize]) -> Self {
-        Self::new(self.kernel, self.inputs.select(ndarray::Axis(0), positions).view())
+        self.alike(self.inputs.select(ndarray::Axis(0), positions).view())
     }
 
     /// n.

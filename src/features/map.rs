@@ -19,10 +19,12 @@ pub enum MapKind {
     Spline,
     /// √(1/s)·Vx.
     Linear,
+    /// k(x, xᵢ) at given points: nothing is drawn, and Wᵀψ is a function of the kernel's own space.
+    Points,
 }
 
 impl MapKind {
-    /// The maps that can serve a kernel, the preferred one first.
+    /// The maps whose draws can serve a kernel, the preferred one first.
     pub fn serving(kernel: KernelShape) -> &'static [Self] {
         match kernel {
             KernelShape::Gaussian | KernelShape::Laplace | KernelShape::Matern { .. } | KernelShape::Cauchy => {
@@ -34,21 +36,26 @@ impl MapKind {
         }
     }
 
+    /// Whether it goes together with a kernel; points do with every one.
+    pub fn goes_with(self, kernel: KernelShape) -> bool {
+        self == Self::Points || Self::serving(kernel).contains(&self)
+    }
+
     /// Columns that one draw makes.
     pub fn columns_per_draw(self) -> usize {
         match self {
             Self::Pair => 2,
-            Self::Phase | Self::Sign | Self::Spline | Self::Linear => 1,
+            Self::Phase | Self::Sign | Self::Spline | Self::Linear | Self::Points => 1,
         }
     }
 
-    /// b = sup ψ(x;v)², the constant of W's Assumption 1; none where ψ is unbounded.
+    /// b = sup ψ(x;v)², the constant of W's Assumption 1; none where ψ is unbounded or nothing is drawn.
     pub fn bound(self, kernel: KernelShape) -> Option<f64> {
         match (self, kernel) {
             (Self::Pair | Self::Sign, _) => Some(1.0),
             (Self::Phase, _) => Some(2.0),
             (Self::Spline, KernelShape::Spline { order }) => spline::feature_bound(order),
-            (Self::Spline | Self::Linear, _) => None,
+            (Self::Spline | Self::Linear | Self::Points, _) => None,
         }
     }
 }
@@ -88,14 +95,14 @@ impl Frequencies {
     }
 }
 
-/// ψ: R^d → R^s with E ψ(x)ᵀψ(x') = k(x,x').
+/// ψ: R^d → R^s with E ψ(x)ᵀψ(x') = k(x,x'), or k(x, xᵢ) at s points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureMap {
-    /// The kernel it approximates.
+    /// The kernel it approximates, or is.
     pub kernel: Kernel,
     /// How draws become columns.
     pub kind: MapKind,
-    /// V, or the knots of a spline.
+    /// V, the knots of a spline, or the points themselves.
     pub frequencies: Frequencies,
     /// b of the phase map, one a draw; empty for the others.
     pub phases: Vec<f64>,
@@ -114,6 +121,11 @@ impl FeatureMap {
         let draws = feature_count / kind.columns_per_draw();
         let (frequencies, phases) = sampling.sample(kernel, kind, seed, draws, input_dim);
         Self { kernel, kind, frequencies, phases }
+    }
+
+    /// The kernel at the rows of `points` (s×d).
+    pub fn at_points(kernel: Kernel, points: Array2<f64>) -> Self {
+        Self { kernel, kind: MapKind::Points, frequencies: Frequencies::Dense(points), phases: Vec::new() }
     }
 
     /// d.
@@ -137,6 +149,7 @@ impl FeatureMap {
         match self.kind {
             MapKind::Phase => (2.0 / draws).sqrt(),
             MapKind::Pair | MapKind::Sign | MapKind::Spline | MapKind::Linear => (1.0 / draws).sqrt(),
+            MapKind::Points => 1.0,
         }
     }
 

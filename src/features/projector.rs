@@ -4,7 +4,7 @@ use super::aligned::Aligned;
 use super::hadamard::Hadamard;
 use super::panels::Panels;
 use super::spline::Spline;
-use super::{FeatureMap, Frequencies, Kernel, MapKind, Wave};
+use super::{FeatureMap, Frequencies, Kernel, KernelPoints, MapKind, Wave};
 use crate::linalg::Real;
 use ndarray::{Array2, ArrayView2, Axis};
 use std::f64::consts::TAU;
@@ -35,11 +35,16 @@ enum Directions<T> {
     Structured(Hadamard<T>),
     /// No angle: the knots ω and the spline around them.
     Knots(Vec<f64>, Spline),
+    /// No angle: the kernel at the points.
+    Points(KernelPoints<T>),
 }
 
 impl<T: Wave> Projector<T> {
     pub(super) fn new(map: &FeatureMap) -> Self {
         let directions = match (&map.frequencies, map.kernel) {
+            (Frequencies::Dense(points), kernel) if map.kind == MapKind::Points => {
+                Directions::Points(KernelPoints::new(kernel, points.view()))
+            }
             (Frequencies::Dense(knots), Kernel::Spline { order }) => {
                 Directions::Knots(knots.iter().copied().collect(), Spline::new(order / 2))
             }
@@ -99,10 +104,11 @@ impl<T: Wave> Projector<T> {
             Directions::Wide(panels) => panels.stride(),
             Directions::Structured(hadamard) => hadamard.stride(),
             Directions::Knots(knots, _) => knots.len(),
+            Directions::Points(points) => points.count(),
         }
     }
 
-    /// vᵀx for every row and draw; for a spline its value at the knot.
+    /// vᵀx for every row and draw; for a spline its value at the knot, for points the kernel.
     fn fill_angles(&self, inputs: ArrayView2<f64>, angles: &mut [T]) {
         match &self.directions {
             Directions::Dense(panels) => panels.project(&rounded(inputs), angles),
@@ -116,6 +122,9 @@ impl<T: Wave> Projector<T> {
                         *angle = T::from_f64(wide - TAU * (wide / TAU).round());
                     }
                 }
+            }
+            Directions::Points(points) => {
+                points.alike(inputs).fill_tile(0..inputs.nrows(), points, 0..points.count(), angles);
             }
             Directions::Knots(knots, spline) => {
                 for (angles, input) in angles.chunks_exact_mut(knots.len()).zip(inputs.column(0)) {
@@ -149,7 +158,7 @@ impl<T: Wave> Projector<T> {
                     *feature = if angle.to_f64() >= 0.0 { plus } else { minus };
                 }
             }
-            MapKind::Spline | MapKind::Linear => {
+            MapKind::Spline | MapKind::Linear | MapKind::Points => {
                 for (feature, angle) in features.iter_mut().zip(angles) {
                     *feature = *angle * self.amplitude;
                 }
@@ -191,7 +200,23 @@ mod tests {
                     Array2::from_shape_fn((rows, input_dim), |(i, k)| ((i * input_dim + k) as f64 * 0.37).sin());
                 check::<f32>(&map, &inputs);
                 check::<f64>(&map, &inputs);
+                let points = FeatureMap::at_points(kernel, inputs.mapv(|value| value * 0.9));
+                check::<f32>(&points, &inputs);
+                check::<f64>(&points, &inputs);
             }
+        }
+    }
+
+    #[test]
+    fn at_points_the_features_are_the_kernel() {
+        let kernel = Kernel::Matern { bandwidth: 0.8, nu: 1.5 };
+        let rows =
+            |count: usize, step: f64| Array2::from_shape_fn((count, 3), |(i, k)| ((i * 3 + k) as f64 * step).sin());
+        let (points, inputs) = (rows(70, 0.37), rows(60, 0.91));
+        let features = FeatureMap::at_points(kernel, points.clone()).projector::<f64>().transform(inputs.view());
+        assert_eq!(features.dim(), (60, 70));
+        for ((row, column), feature) in features.indexed_iter() {
+            assert!((feature - kernel.evaluate(inputs.row(row), points.row(column))).abs() < 1e-14);
         }
     }
 }

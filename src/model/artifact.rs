@@ -252,7 +252,8 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     }
     let weights = Array2::from_shape_vec((s, k), payload.weights);
     let weights = weights.map_err(|_| ArtifactError::Shape("weights and frequencies"))?;
-    if !MapKind::serving(map.kernel.shape()).contains(&map.kind) {
+    let structured = matches!(map.frequencies, Frequencies::Structured(_));
+    if !map.kind.goes_with(map.kernel.shape()) || (map.kind == MapKind::Points && structured) {
         return Err(ArtifactError::Shape("map and kernel"));
     }
     if map.phases.len() != if map.kind == MapKind::Phase { map.draw_count() } else { 0 } {

@@ -1,9 +1,9 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
 use super::{ErrorBars, FitReport, Head, InputPipeline, Spread, TargetCoding};
-use crate::features::{FeatureMap, Precision};
+use crate::features::{FeatureMap, MapKind, Precision};
 use crate::solver::{ExactEvidence, PackedGram};
-use crate::theory::Evidence;
+use crate::theory::{Evidence, ScoreUnit};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +57,19 @@ pub struct FittedModel {
 }
 
 impl FittedModel {
+    /// Whether it is the exact kernel method, without features of its own.
+    pub fn is_exact(&self) -> bool {
+        self.map.kind == MapKind::Points
+    }
+
     /// Ascending scores of rows that took no part in the fit, where there are any.
     pub fn calibration_scores(&self) -> Option<&[f64]> {
         self.evidence.as_ref()?.calibration_scores.as_deref()
+    }
+
+    /// Whether intervals are in units of the predictive spread at their row.
+    pub fn scales_intervals(&self) -> bool {
+        self.spread.is_some() && self.evidence.as_ref().is_some_and(|found| found.score_unit == ScoreUnit::Spread)
     }
 }
 

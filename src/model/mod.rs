@@ -56,8 +56,8 @@ pub use onnx::{OnnxError, to_onnx};
 pub use predictor::{Extras, Predictions, Predictor};
 pub use registry::{ModelRegistry, RegistryError};
 pub use report::{
-    ClassRowCounts, ClassifierReport, ErrorReport, FitReport, LabelErrors, LossPoint, NumberErrors, ReliabilityBin,
-    RidgeReport, SolverReport, TargetErrors,
+    ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
+    NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,
 };
 pub use spread::Spread;
 pub use version::{ModelVersion, check_alias, check_model_name, check_model_reference};

@@ -5,8 +5,9 @@ use crate::features::{Frequencies, Precision, Projector, Wave};
 use crate::linalg::mixed_dot;
 use ndarray::{Array2, ArrayView1};
 
-/// Rows whose features are held at once.
+/// Rows whose features are held at once, and features: a model of very many takes fewer rows.
 const BLOCK_ROWS: usize = 256;
+const BLOCK_FEATURES: usize = 1 << 22;
 
 /// A fitted model with its feature map in the precision it was trained in.
 pub struct Predictor {
@@ -67,6 +68,11 @@ impl Predictor {
         self.compute(rows, Extras::default()).values
     }
 
+    /// The predictive standard deviations, rows×k, for models that keep them.
+    pub fn spreads(&self, rows: &[&[f64]]) -> Option<Array2<f64>> {
+        self.compute(rows, Extras { spreads: true, ..Extras::default() }).spreads
+    }
+
     /// The standard deviations over the draw of the features, rows×k, for models that keep them.
     pub fn error_bars(&self, rows: &[&[f64]]) -> Option<Array2<f64>> {
         self.compute(rows, Extras { error_bars: true, ..Extras::default() }).error_bars
@@ -82,8 +88,9 @@ impl Predictor {
             spreads: spread.map(|_| Array2::zeros(shape)),
             error_bars: bars.map(|_| Array2::zeros(shape)),
         };
-        for (block, codes) in rows.chunks(BLOCK_ROWS).enumerate() {
-            let first = block * BLOCK_ROWS;
+        let at_once = (BLOCK_FEATURES / self.weights.ncols().max(1)).clamp(1, BLOCK_ROWS);
+        for (block, codes) in rows.chunks(at_once).enumerate() {
+            let first = block * at_once;
             match &self.engine {
                 Engine::Mixed(projector) => self.compute_block(projector, codes, first, &mut predictions),
                 Engine::Double(projector) => self.compute_block(projector, codes, first, &mut predictions),
@@ -107,6 +114,8 @@ impl Predictor {
             Engine::Double(_) => 8,
         };
         let frequencies = match &self.model.map.frequencies {
+            // Points are held by rows and by coordinates.
+            Frequencies::Dense(points) if self.model.is_exact() => points.len() * (16 + 2 * width),
             Frequencies::Dense(frequencies) => frequencies.len() * (8 + width),
             Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
         };

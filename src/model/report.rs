@@ -1,7 +1,7 @@
 //! How a fit went; the same for the same data, spec and seed.
 
 use crate::features::Precision;
-use crate::solver::{ClassifierEvidence, Method, PathPoint};
+use crate::solver::{ClassifierEvidence, ExactEvidence, Method, PathPoint};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -51,6 +51,8 @@ pub enum SolverReport {
     Ridge(RidgeReport),
     /// By iteration.
     Classifier(ClassifierReport),
+    /// By the exact kernel system.
+    Exact(ExactReport),
 }
 
 /// The linear system of a ridge fit.
@@ -71,6 +73,31 @@ pub struct RidgeReport {
     pub effective_dimension: Option<f64>,
     /// Every λ that was tried.
     pub lambda_path: Vec<PathPoint>,
+}
+
+/// The exact kernel system of a model without features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExactReport {
+    /// How it was solved.
+    pub evidence: ExactEvidence,
+    /// What no prediction is further from the exact solution than, for all targets together: the residual allows
+    /// no more. None where k(x, x) has no largest value.
+    pub solver_slack: Option<f64>,
+    /// Where λ was searched for, what it was searched on.
+    pub search: Option<FeatureSearch>,
+    /// Every λ that was tried, on random features.
+    pub lambda_path: Vec<PathPoint>,
+}
+
+/// λ by the leave-one-out error of random features that stand for the kernel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FeatureSearch {
+    /// s.
+    pub features: usize,
+    /// The smallest leave-one-out error: of the features, not of this model.
+    pub loo_mse: Option<f64>,
+    /// Rows that mean was taken over.
+    pub loo_rows: usize,
 }
 
 /// The iteration of a classifier.
@@ -216,7 +243,7 @@ impl FitReport {
     pub fn ridge(&self) -> Option<&RidgeReport> {
         match &self.solver {
             SolverReport::Ridge(report) => Some(report),
-            SolverReport::Classifier(_) => None,
+            SolverReport::Classifier(_) | SolverReport::Exact(_) => None,
         }
     }
 
@@ -228,6 +255,10 @@ impl FitReport {
             SolverReport::Classifier(ClassifierReport { evidence, lambda_path }) => {
                 vec![json!(evidence), json!({"lambda_path": lambda_path})]
             }
+            SolverReport::Exact(ExactReport { evidence, solver_slack, search, lambda_path }) => vec![
+                json!(evidence),
+                json!({"solver_slack": solver_slack, "search": search, "lambda_path": lambda_path}),
+            ],
         };
         let errors = match &self.errors {
             ErrorReport::Numbers(errors) => json!(errors),

@@ -148,7 +148,7 @@ impl<'a> Answer<'a> {
         match (output, &self.model.head) {
             (Output::Spread, head) => by_target(head, of_row(&self.predictions.spreads).unwrap_or_default()),
             (Output::ErrorBar, head) => by_target(head, of_row(&self.predictions.error_bars).unwrap_or_default()),
-            (Output::Interval, head) => self.interval(head, values),
+            (Output::Interval, head) => self.interval(head, row, values),
             (Output::Label, Head::Labels(labels)) => Said::Label(&labels.labels[labels.decide(values)]),
             (Output::Probabilities, Head::Labels(labels)) => {
                 Said::Named(Named { names: &labels.labels, things: labels.probabilities(values).unwrap_or_default() })
@@ -163,13 +163,16 @@ impl<'a> Answer<'a> {
     }
 
     /// f ± q; without ends where the calibration rows are too few for δ.
-    fn interval(&self, head: &'a Head, values: &[f64]) -> Said<'a> {
+    fn interval(&self, head: &'a Head, row: usize, values: &[f64]) -> Said<'a> {
+        let spreads = self.predictions.spreads.as_ref().filter(|_| self.outputs.scaled);
+        let spreads = spreads.map(|spreads| spreads.row(row).to_vec());
+        let scales = spreads.as_ref().unwrap_or(&self.model.interval_scales);
         let of_target = |(value, scale): (&f64, &f64)| {
             let half = self.outputs.quantile * scale;
             let end = |end: f64| end.is_finite().then_some(end);
             Interval { low: end(value - half), high: end(value + half), coverage: 1.0 - self.outputs.delta }
         };
-        let intervals: Vec<Interval> = values.iter().zip(&self.model.interval_scales).map(of_target).collect();
+        let intervals: Vec<Interval> = values.iter().zip(scales).map(of_target).collect();
         match (head.targets(), intervals.as_slice()) {
             ([_], [interval]) => Said::Interval(*interval),
             (names, _) => Said::Intervals(Named { names, things: intervals }),

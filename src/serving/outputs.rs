@@ -124,6 +124,8 @@ pub struct Outputs {
     pub(super) delta: f64,
     /// The conformal quantile at δ, infinite where rows were too few for it.
     pub(super) quantile: f64,
+    /// Whether its units are the spreads of each row.
+    pub(super) scaled: bool,
 }
 
 impl Outputs {
@@ -156,7 +158,8 @@ impl Outputs {
     }
 
     fn of_model(named: Option<Vec<Output>>, top_k: Option<usize>, delta: f64, model: &FittedModel) -> Self {
-        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY };
+        let scaled = model.scales_intervals();
+        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY, scaled };
         if outputs.wants(Output::Interval) || outputs.wants(Output::LabelSet) {
             let quantile = model.calibration_scores().map(|scores| conformal_quantile(scores, delta));
             outputs.quantile = quantile.unwrap_or(f64::INFINITY);
@@ -166,7 +169,8 @@ impl Outputs {
 
     /// What must be computed beside the values.
     pub fn extras(&self) -> Extras {
-        Extras { spreads: self.wants(Output::Spread), error_bars: self.wants(Output::ErrorBar) }
+        let scaled = self.scaled && self.wants(Output::Interval);
+        Extras { spreads: scaled || self.wants(Output::Spread), error_bars: self.wants(Output::ErrorBar) }
     }
 
     fn wants(&self, output: Output) -> bool {

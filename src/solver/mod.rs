@@ -52,6 +52,16 @@ pub enum SolveError {
         /// λ.
         ridge: f64,
     },
+    /// The iteration stopped too far from the solution.
+    #[error(
+        "the exact kernel system is solved up to a residual of {residual:.1e} only; the ridge {ridge:e} is too small"
+    )]
+    NotConverged {
+        /// ‖(K + nλI)α − y‖/‖y‖.
+        residual: f64,
+        /// λ.
+        ridge: f64,
+    },
     /// It was told to.
     #[error("stopped")]
     Stopped,

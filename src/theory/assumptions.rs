@@ -3,6 +3,10 @@
 use super::{Assumption, Evidence, LossKind, SamplingKind};
 use std::collections::BTreeMap;
 
+/// What every theorem on random features asks first.
+pub(super) const NO_FEATURES: &str =
+    "the model approximates the kernel by random features, which the exact method does not";
+
 impl Evidence {
     /// |ψ|² ≤ b.
     pub(super) fn features_bounded(&self) -> Assumption {
@@ -33,6 +37,7 @@ impl Evidence {
             SamplingKind::LeverageWeighted | SamplingKind::ChosenByInputs | SamplingKind::ChosenByTargets => {
                 Assumption::violated("the draws are independent of the rows, which features chosen by the data are not")
             }
+            SamplingKind::NoFeatures => Assumption::violated(NO_FEATURES),
         }
     }
 

@@ -16,6 +16,7 @@
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
 use super::{Assumption, Evidence, Form, Guarantee};
+use serde::Serialize;
 
 const THEOREM7: Source = Source {
     id: "avron.theorem7",
@@ -71,6 +72,30 @@ pub(super) fn proved_delta(evidence: &Evidence, failure_probability: f64) -> Opt
         .filter(|guarantee| guarantee.status != super::Status::NotApplicable)
         .filter_map(|guarantee| guarantee.value);
     proved.reduce(f64::min)
+}
+
+/// How fast conjugate gradients on K + nλI are where K̃ + nλI preconditions them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Preconditioning {
+    /// κ, at most.
+    pub condition: f64,
+    /// ε.
+    pub accuracy: f64,
+    /// Iterations, at most, until the error in the norm of K + nλI is ε of what it was.
+    pub iterations: usize,
+}
+
+impl Preconditioning {
+    /// What a Δ implies: the eigenvalues of (K̃+nλI)⁻¹(K+nλI) lie between 1/(1+Δ) and 1/(1−Δ), so
+    /// κ ≤ (1+Δ)/(1−Δ) [A, §3.2], and t iterations leave 2((√κ−1)/(√κ+1))^t of the error at most. None from Δ = 1 on.
+    pub fn of(delta: f64, accuracy: f64) -> Option<Self> {
+        let condition = (1.0 + delta) / (1.0 - delta);
+        let root = condition.sqrt();
+        let shrink = (root - 1.0) / (root + 1.0);
+        let iterations = if shrink > 0.0 { (accuracy / 2.0).ln() / shrink.ln() } else { 1.0 };
+        let known = (0.0..1.0).contains(&delta) && iterations.is_finite();
+        known.then(|| Self { condition, accuracy, iterations: iterations.ceil().max(1.0) as usize })
+    }
 }
 
 /// ‖K‖₂ ≥ nλ.
@@ -148,6 +173,16 @@ mod tests {
         let draws = draws_for_delta(20.0, 7.0, 0.3, 0.05);
         assert!((delta_for_draws(20.0, 7.0, draws.ceil() as usize, 0.05) - 0.3).abs() < 1e-3);
         assert!(draws_for_delta(20.0, 7.0, 0.3, 0.01) > draws);
+    }
+
+    /// Δ = 0.6: κ = 4, a factor 1/3 a step; 2·3^(−t) ≤ 2·10⁻⁴ from t = 9 on.
+    #[test]
+    fn iterations_by_hand() {
+        let found = Preconditioning::of(0.6, 2e-4).unwrap();
+        assert!((found.condition - 4.0).abs() < 1e-12);
+        assert_eq!(found.iterations, 9);
+        assert_eq!(Preconditioning::of(0.0, 1e-8).unwrap().iterations, 1);
+        assert!(Preconditioning::of(1.0, 1e-8).is_none() && Preconditioning::of(7.0, 1e-8).is_none());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! All guarantees, in a fixed order.
 
+use super::assumptions::NO_FEATURES;
 use super::{
-    Evidence, Guarantee, avron, certificate, conformal, fresh_features, jackknife, li, relative, risk_inflation,
-    rudi_rosasco, shahrampour_kolouri, wang,
+    Evidence, Guarantee, SamplingKind, avron, certificate, conformal, fresh_features, jackknife, li, relative,
+    risk_inflation, rudi_rosasco, shahrampour_kolouri, wang,
 };
 
 /// The ids of all guarantees, in the order in which they are given.
@@ -33,9 +34,21 @@ pub const IDS: [&str; 23] = [
 ];
 
 /// Every guarantee for a model. Those that do not speak of it, or whose inputs were not measured, are there
-/// too and say what would change that.
-pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarantee> {
-    let delta = failure_probability;
+/// too and say what would change that. `share` is of the new inputs that a tolerance speaks of.
+pub fn guarantees(evidence: &Evidence, failure_probability: f64, share: f64) -> Vec<Guarantee> {
+    let found = of_features(evidence, failure_probability, share);
+    if evidence.sampling != SamplingKind::NoFeatures {
+        return found;
+    }
+    let exact = "It is the exact kernel method itself, so there is no distance to it to bound.";
+    let speaks = |guarantee: &Guarantee| guarantee.id == "conformal";
+    let said = |guarantee: Guarantee| {
+        if speaks(&guarantee) { guarantee } else { guarantee.source().unavailable(NO_FEATURES, exact) }
+    };
+    found.into_iter().map(said).collect()
+}
+
+fn of_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
     vec![
         wang::theorem1(evidence, delta),
         wang::theorem1_sharp(evidence, delta),
@@ -56,7 +69,7 @@ pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarante
         avron::lemma6(evidence, delta),
         risk_inflation::lemma2(evidence, delta),
         certificate::certificate_mean(evidence, delta),
-        certificate::certificate_tolerance(evidence, delta),
+        certificate::certificate_tolerance(evidence, share, delta),
         jackknife::jackknife(evidence),
         fresh_features::fresh_features(evidence),
         conformal::conformal(evidence, delta),
@@ -65,19 +78,21 @@ pub fn guarantees(evidence: &Evidence, failure_probability: f64) -> Vec<Guarante
 
 #[cfg(test)]
 mod tests {
+    use super::super::certificate::COVERED_SHARE;
     use super::super::evidence::tests::ridge_fit;
     use super::super::{Form, LossKind, Status};
     use super::*;
 
     #[test]
     fn every_id_is_there_once_and_in_order() {
-        let found: Vec<&str> = guarantees(&ridge_fit(), 0.05).iter().map(|guarantee| guarantee.id).collect();
+        let found: Vec<&str> =
+            guarantees(&ridge_fit(), 0.05, COVERED_SHARE).iter().map(|guarantee| guarantee.id).collect();
         assert_eq!(found, IDS);
     }
 
     #[test]
     fn what_was_not_measured_says_what_to_ask_for() {
-        for guarantee in guarantees(&ridge_fit(), 0.05) {
+        for guarantee in guarantees(&ridge_fit(), 0.05, COVERED_SHARE) {
             assert!(!guarantee.assumptions.is_empty(), "{}", guarantee.id);
             assert!(guarantee.statement.ends_with('.'), "{}: {}", guarantee.id, guarantee.statement);
             assert_eq!(
@@ -91,9 +106,28 @@ mod tests {
     }
 
     #[test]
+    fn of_the_exact_method_conformal_prediction_alone_speaks() {
+        let scores = Some((1..=99).map(f64::from).collect());
+        let exact = Evidence {
+            sampling: SamplingKind::NoFeatures,
+            feature_bound: None,
+            calibration_scores: scores,
+            ..ridge_fit()
+        };
+        let found = guarantees(&exact, 0.05, COVERED_SHARE);
+        assert_eq!(found.iter().map(|guarantee| guarantee.id).collect::<Vec<_>>(), IDS);
+        for guarantee in &found {
+            let speaks = guarantee.id == "conformal";
+            assert_eq!(guarantee.status == Status::NotApplicable, !speaks, "{}", guarantee.id);
+            assert_eq!(guarantee.value.is_some(), speaks);
+            assert!(speaks || guarantee.statement.contains("exact kernel method itself"), "{}", guarantee.statement);
+        }
+    }
+
+    #[test]
     fn no_bound_on_ridge_regression_speaks_of_a_classifier() {
         let classifier = Evidence { loss: LossKind::SquaredHinge, target_mean_square: None, ..ridge_fit() };
-        let applicable: Vec<&str> = guarantees(&classifier, 0.05)
+        let applicable: Vec<&str> = guarantees(&classifier, 0.05, COVERED_SHARE)
             .into_iter()
             .filter(|guarantee| guarantee.status != Status::NotApplicable)
             .map(|guarantee| guarantee.id)
@@ -103,7 +137,7 @@ mod tests {
 
     #[test]
     fn only_bounds_and_requirements_claim_a_probability() {
-        for guarantee in guarantees(&ridge_fit(), 0.05) {
+        for guarantee in guarantees(&ridge_fit(), 0.05, COVERED_SHARE) {
             let proved = matches!(guarantee.form, Form::Bound | Form::Requirement);
             assert!(proved || guarantee.probability.is_none(), "{}", guarantee.id);
         }

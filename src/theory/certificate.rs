@@ -26,11 +26,11 @@ const MEAN: Source = Source {
 const TOLERANCE: Source = Source {
     id: "bochner.certificate_tolerance",
     paper: "distribution-free tolerance limit, Wilks 1941",
-    bounds: "|f_s(x) - f(x)| for at least 95 % of new inputs x",
+    bounds: "|f_s(x) - f(x)| for at least a share p of new inputs x",
     form: Form::Bound,
 };
 
-/// p: the share of new inputs that the tolerance speaks of.
+/// p, the share of new inputs that the tolerance speaks of, where none is asked for.
 pub const COVERED_SHARE: f64 = 0.95;
 
 /// Z̄ + √(2V̂ log(2/δ)/m) + 7B²log(2/δ)/(3(m−1)) for values in [0, B²]; none below two values.
@@ -99,12 +99,12 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
     })
 }
 
-/// `bochner.certificate_tolerance`.
-pub fn certificate_tolerance(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+/// `bochner.certificate_tolerance`, for a share p of new inputs.
+pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probability: f64) -> Guarantee {
     let Some(certificate) = comparison(evidence) else { return missing(TOLERANCE, evidence) };
     let count = certificate.differences.len();
-    let Some(rank) = tolerance_rank(count, COVERED_SHARE, failure_probability) else {
-        let needed = tolerance_rows(COVERED_SHARE, failure_probability);
+    let Some(rank) = tolerance_rank(count, share, failure_probability) else {
+        let needed = tolerance_rows(share, failure_probability);
         return TOLERANCE
             .unavailable(format!("there are {needed} held-out rows, and there are {count}"), "Hold out more rows.");
     };
@@ -118,17 +118,16 @@ pub fn certificate_tolerance(evidence: &Evidence, failure_probability: f64) -> G
         inputs: [
             ("rows", count as f64),
             ("rank", rank as f64),
-            ("share", COVERED_SHARE),
+            ("share", share),
             ("solver_slack", certificate.solver_slack),
             ("delta", failure_probability),
         ]
         .into(),
         wording: Wording {
             claim: format!(
-                "with probability {} over the held-out rows, for at least {} % of new inputs this model differs from the \
+                "with probability {} over the held-out rows, for at least a share {share} of new inputs this model differs from the \
                  exact kernel method by at most {}",
                 percent(failure_probability),
-                100.0 * COVERED_SHARE,
                 rounded_up(bound)
             ),
             context: format!("; the target's standard deviation is {}", rounded_up(deviation)),
@@ -191,11 +190,14 @@ mod tests {
 
     #[test]
     fn the_tolerance_is_an_order_statistic_plus_the_slack() {
-        let found = certificate_tolerance(&certified(59), 0.05);
+        let found = certificate_tolerance(&certified(59), COVERED_SHARE, 0.05);
         assert!((found.value.unwrap() - 0.06).abs() < 1e-15);
         assert_eq!(found.status, Status::Conditional);
-        let few = certificate_tolerance(&certified(58), 0.05);
+        let few = certificate_tolerance(&certified(58), COVERED_SHARE, 0.05);
         assert!(few.value.is_none() && few.statement.contains("59 held-out rows"), "{}", few.statement);
+        // A smaller share takes fewer rows, and an earlier order.
+        let smaller = certificate_tolerance(&certified(58), 0.9, 0.05);
+        assert!(smaller.value.unwrap() < found.value.unwrap() && smaller.statement.contains("a share 0.9 of"));
         // A stricter δ takes a later order.
         assert!(tolerance_rank(1_000, 0.95, 0.01) > tolerance_rank(1_000, 0.95, 0.05));
     }

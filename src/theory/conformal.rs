@@ -7,12 +7,15 @@
 //! **Assumptions.** The calibration rows and the new row are exchangeable, and the model was not fitted
 //! on the former.
 //!
+//! Scores may be in any unit that the fit alone decides: the predictive spread at the input makes intervals wider where
+//! less is known.
+//!
 //! **Departures.** The rank is off by one in floating point for some m and δ (29 and 0.7), so it is worked
 //! out from the decimal digits of δ in whole numbers.
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee, LossKind};
+use super::{Assumption, Evidence, Form, Guarantee, LossKind, ScoreUnit};
 
 const CONFORMAL: Source = Source {
     id: "conformal",
@@ -61,7 +64,15 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let said = percent(failure_probability);
     let claim = match evidence.loss {
         LossKind::Squared => {
-            format!("a new observation is within {} of its prediction with probability {said}", rounded_up(quantile))
+            let (who, unit) = match evidence.score_unit {
+                ScoreUnit::Own => ("a new observation is", ""),
+                ScoreUnit::TrainingError => ("all targets of a new row are at once", " training errors"),
+                ScoreUnit::Spread if evidence.target_count > 1 => {
+                    ("all targets of a new row are at once", " predictive spreads")
+                }
+                ScoreUnit::Spread => ("a new observation is", " predictive spreads"),
+            };
+            format!("{who} within {}{unit} of the prediction with probability {said}", rounded_up(quantile))
         }
         LossKind::Logistic | LossKind::Hinge | LossKind::SquaredHinge => {
             format!("the set of labels given for a new row contains its true label with probability {said}")
@@ -124,6 +135,19 @@ mod tests {
         assert_eq!(conformal_quantile(&scores, 0.05), 19.0);
         assert_eq!(conformal_quantile(&scores, 0.04), f64::INFINITY);
         assert_eq!((fewest_scores(0.05), fewest_scores(0.04), fewest_scores(0.9)), (19, 24, 1));
+    }
+
+    #[test]
+    fn the_unit_of_the_scores_is_said() {
+        let said = |score_unit, target_count| {
+            let scores = Some((1..=19).map(f64::from).collect());
+            let evidence = Evidence { calibration_scores: scores, score_unit, target_count, ..ridge_fit() };
+            conformal(&evidence, 0.05).statement
+        };
+        assert!(said(ScoreUnit::Own, 1).contains("a new observation is within 19.00 of the prediction"));
+        assert!(said(ScoreUnit::TrainingError, 2).contains("at once within 19.00 training errors"));
+        assert!(said(ScoreUnit::Spread, 1).contains("observation is within 19.00 predictive spreads"));
+        assert!(said(ScoreUnit::Spread, 2).contains("at once within 19.00 predictive spreads"));
     }
 
     #[test]

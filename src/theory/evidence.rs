@@ -50,6 +50,8 @@ pub struct Evidence {
     pub certificate: Option<CertificateEvidence>,
     /// Scores of the calibration rows, ascending.
     pub calibration_scores: Option<Vec<f64>>,
+    /// In what they are measured.
+    pub score_unit: ScoreUnit,
 }
 
 /// What the choice of the features looked at, which decides the theorems that cover them.
@@ -63,6 +65,19 @@ pub enum SamplingKind {
     ChosenByInputs,
     /// Targets too.
     ChosenByTargets,
+    /// There are none: the model is the exact kernel method.
+    NoFeatures,
+}
+
+/// In what the scores of calibration rows are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScoreUnit {
+    /// In the target's own unit; for labels as a probability.
+    Own,
+    /// Of several targets the largest, each in units of its training error.
+    TrainingError,
+    /// In units of the predictive spread at the input; of several targets the largest.
+    Spread,
 }
 
 /// What is minimised beside λ‖w‖².
@@ -211,6 +226,7 @@ pub(super) mod tests {
             estimates: ErrorEstimates::default(),
             certificate: None,
             calibration_scores: None,
+            score_unit: ScoreUnit::Own,
         }
     }
 

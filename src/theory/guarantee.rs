@@ -31,6 +31,13 @@ pub struct Guarantee {
     pub paper: &'static str,
 }
 
+impl Guarantee {
+    /// Where it comes from, whatever it found.
+    pub(super) fn source(&self) -> Source {
+        Source { id: self.id, paper: self.paper, bounds: self.bounds, form: self.form }
+    }
+}
+
 /// Whether a guarantee can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -40,6 +40,9 @@ mod assumptions;
 /// What eigenvalues tell.
 pub mod spectrum;
 
+/// The same, as it is told.
+mod spectral_profile;
+
 /// Wang, *Simple and almost assumption-free out-of-sample bound for random feature mapping*.
 pub mod wang;
 
@@ -85,6 +88,10 @@ pub mod plan;
 pub use catalogue::{IDS, guarantees};
 pub use evidence::{
     CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
-    SamplingKind,
+    SamplingKind, ScoreUnit,
 };
 pub use guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
+pub use spectral_profile::{
+    DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,
+    SpectralProfile, spectral_profile,
+};

@@ -1,17 +1,22 @@
 //! What eigenvalues tell: effective dimension, how fast they decay, and how well that is known.
 
+use serde::Serialize;
+
 /// N(λ) = Σ μ/(μ+λ).
 pub fn effective_dimension(eigenvalues: &[f64], ridge: f64) -> f64 {
     eigenvalues.iter().map(|value| value / (value + ridge)).sum()
 }
 
 /// A power or a rate read off a straight line, and how straight the line is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ExponentFit {
     /// The exponent.
     pub exponent: f64,
     /// R² of the line, 1 when it goes through every point.
+    #[serde(rename = "r_squared")]
     pub quality: f64,
+    /// Root mean square of what the line leaves of the logarithms: 0.01 is one per cent or so.
+    pub residual: f64,
 }
 
 /// −d log y / d log x by least squares over points with positive coordinates; none below three.
@@ -35,7 +40,9 @@ fn line(points: &[(f64, f64)]) -> Option<ExponentFit> {
         return None;
     }
     let quality = if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) };
-    Some(ExponentFit { exponent: -xy / xx, quality })
+    let slope = xy / xx;
+    let residual = (moment(&|x, y| (y - slope * x).powi(2)) / n).sqrt();
+    Some(ExponentFit { exponent: -slope, quality, residual })
 }
 
 /// γ̂: N(λ) of the order λ^(−γ), from the slope of log N̂ on log λ. [R, §2]
@@ -107,6 +114,14 @@ mod tests {
         assert!((fit.exponent - 0.5).abs() < 0.02, "{fit:?}");
         assert!(fit.quality > 0.999);
         assert_eq!(capacity_exponent(&eigenvalues, &[0.1, 0.1, 0.1]), None);
+    }
+
+    /// Points (0, 0), (1, 3), (2, 0): slope 0, mean 1, residuals −1, 2, −1.
+    #[test]
+    fn what_the_line_leaves_by_hand() {
+        let fit = line(&[(0.0, 0.0), (1.0, 3.0), (2.0, 0.0)]).unwrap();
+        assert_eq!((fit.exponent.abs(), fit.quality), (0.0, 0.0));
+        assert!((fit.residual - 2.0_f64.sqrt()).abs() < 1e-15);
     }
 
     #[test]

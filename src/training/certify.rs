@@ -7,20 +7,20 @@ use super::passes::Run;
 use super::rows::RowBlock;
 use super::stage::{Stage, TrainError};
 use crate::dataset::Part;
-use crate::features::Precision;
+use crate::features::{Kernel, Precision};
 use crate::model::{FittedModel, InputPipeline, Measured, Predictor, TargetCoding};
 use crate::solver::{ExactKrr, ExactProblem, FeatureSource, spectral_delta};
-use crate::theory::{CertificateEvidence, Estimate, Evidence, ExactEvidence, KernelEvidence};
+use crate::theory::{CertificateEvidence, Estimate, Evidence, ExactEvidence, KernelEvidence, SamplingKind};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 /// Before anything was measured.
 pub(super) const NOTHING_MEASURED: Measured = Measured { exact_krr_error: None, exact_krr: None };
 
 /// Residual that the exact system is solved to.
-const EXACT_TOLERANCE: f64 = 1e-8;
+pub(super) const EXACT_TOLERANCE: f64 = 1e-8;
 
 /// Residual up to which a solution that fell short of that still stands for the exact one.
-const TRUSTED_RESIDUAL: f64 = 1e-4;
+pub(super) const TRUSTED_RESIDUAL: f64 = 1e-4;
 
 /// Rows on which the features' kernel is compared with the kernel, densely.
 const SPECTRAL_ROWS: usize = 1_000;
@@ -37,7 +37,10 @@ pub(super) fn certify(
     exact_rows: usize,
     resources: Resources,
 ) -> Result<FittedModel, TrainError> {
-    let of_ridge = |evidence: &Evidence| evidence.target_mean_square.is_some() && !evidence.rows_weighted;
+    let of_ridge = |evidence: &Evidence| {
+        let of_features = evidence.sampling != SamplingKind::NoFeatures;
+        evidence.target_mean_square.is_some() && !evidence.rows_weighted && of_features
+    };
     let comparable = predictor.model().evidence.as_ref().is_some_and(of_ridge);
     if predictor.model().report.training_rows > exact_rows || !comparable {
         return Ok(predictor.into_model());
@@ -72,6 +75,7 @@ pub(super) fn certify(
     let exact = problem.solve(Some(start), &go_on)?;
     run.tick(Stage::Certify, 0.6)?;
     let dimension = problem.dimension(&go_on)?;
+    let fitted_form = problem.fitted_form(&exact, &go_on)?;
     run.tick(Stage::Certify, 0.8)?;
     let (near, far) = run.held_out(&exact, &predictor)?;
     let differences = &near - &far;
@@ -79,7 +83,7 @@ pub(super) fn certify(
     let trusted = exact.evidence.relative_residual <= TRUSTED_RESIDUAL;
     let error = (near.nrows() > 0 && trusted)
         .then(|| differences.iter().map(|gap| gap * gap).sum::<f64>() / near.nrows() as f64);
-    let slack = exact.evidence.residual_norm * largest_norm(model, inputs.view()) / shift.sqrt();
+    let slack = exact.evidence.residual_norm * largest_norm(model.map.kernel, inputs.view()) / shift.sqrt();
     let kernel = KernelEvidence {
         dimension: Estimate { value: dimension.value, standard_error: dimension.standard_error },
         largest: None,
@@ -98,7 +102,7 @@ pub(super) fn certify(
         evidence.exact = trusted.then_some(ExactEvidence {
             quadratic_form: exact.quadratic_form,
             fitted_square: Some(exact.fitted_square),
-            fitted_form: None,
+            fitted_form: Some(fitted_form),
             relative_residual: exact.evidence.relative_residual,
             held_out_error: error,
         });
@@ -111,8 +115,7 @@ pub(super) fn certify(
 }
 
 /// √k(x, x), the same for all x of a stationary kernel.
-fn largest_norm(model: &FittedModel, inputs: ArrayView2<f64>) -> f64 {
-    let kernel = model.map.kernel;
+pub(super) fn largest_norm(kernel: Kernel, inputs: ArrayView2<f64>) -> f64 {
     inputs.rows().into_iter().map(|row| kernel.evaluate(row, row).sqrt()).fold(0.0, f64::max)
 }
 
@@ -146,7 +149,7 @@ fn certificate(near: &Array2<f64>, far: &Array2<f64>, (low, high): (f64, f64), s
 }
 
 /// Ψw of many rows, a block at a time.
-fn fitted(
+pub(super) fn fitted(
     make: &dyn Fn(ArrayView2<f64>) -> Array2<f32>,
     inputs: ArrayView2<f64>,
     weights: &Array2<f64>,

@@ -1,7 +1,7 @@
 //! Choices of a spec that must fit each other: kernel, bandwidth, map, sampling, count, scaling.
 
-use super::BandwidthRule;
 use super::fields::Fields;
+use super::{BandwidthRule, LambdaRule, TrainSpec};
 use crate::dataset::ScalingRule;
 use crate::features::{KernelShape, MapKind, Sampling};
 
@@ -37,17 +37,7 @@ pub(super) fn check_bandwidth(fields: &Fields, kernel: KernelShape) -> Bandwidth
     if !kernel.has_bandwidth() {
         return BandwidthRule::Fixed(1.0); // nothing depends on it
     }
-    fields.choice_or_number(
-        "bandwidth",
-        BandwidthRule::MeanDistance,
-        &[
-            ("mean_distance", BandwidthRule::MeanDistance),
-            ("median", BandwidthRule::Median),
-            ("search", BandwidthRule::Search),
-        ],
-        |value| (value > 0.0 && value.is_finite()).then_some(BandwidthRule::Fixed(value)),
-        "a number above 0",
-    )
+    BandwidthRule::check(fields)
 }
 
 pub(super) fn check_map(features: &Fields, kernel: KernelShape) -> MapKind {
@@ -85,13 +75,31 @@ pub(super) fn check_count(features: &Fields, map: MapKind, most: u64) -> usize {
     let per_draw = map.columns_per_draw() as u64;
     let requirement = match map {
         MapKind::Pair => format!("an even number from 2 to {most}: the pair map makes two columns of each draw"),
-        MapKind::Phase | MapKind::Sign | MapKind::Spline | MapKind::Linear => {
+        MapKind::Phase | MapKind::Sign | MapKind::Spline | MapKind::Linear | MapKind::Points => {
             format!("a whole number from 1 to {most}")
         }
     };
     let default = DEFAULT_FEATURE_COUNT.min(most) & !1;
     let fits = |count: u64| count > 0 && count.is_multiple_of(per_draw) && count <= most;
     features.integer("count", default, fits, &requirement) as usize
+}
+
+/// What exact kernel ridge regression has no use for.
+pub(super) fn refuse_for_exact(checked: &TrainSpec, spec: &Fields, features: &Fields) {
+    for name in ["count", "map", "sampling"].into_iter().filter(|name| features.has(name)) {
+        features.problem(name, "learner exact_krr draws no features".into());
+    }
+    for (name, asked, reason) in [
+        ("spread", checked.spread, "is kept by random-feature models, not by exact_krr"),
+        ("error_bars", checked.error_bars, "tell the distance to the exact method, which exact_krr is"),
+        ("updatable", checked.updatable, "is for sums over features, of which exact_krr has none"),
+        ("sample_weight", checked.sample_weight.is_some(), "is not taken by exact_krr: every row counts the same"),
+        ("lambda", checked.lambda == LambdaRule::Certified, "is certified by theorems on random features alone"),
+    ] {
+        if asked {
+            spec.problem(name, reason.into());
+        }
+    }
 }
 
 /// A rule, or none where it is to be searched for together with the bandwidth, as it is by default then.

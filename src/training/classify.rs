@@ -71,6 +71,8 @@ impl Classification<'_> {
             error_bars: None,
             spectrum: None,
             statistics: None,
+            exact: None,
+            kernel: None,
         })
     }
 

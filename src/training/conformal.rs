@@ -1,17 +1,17 @@
 //! Scores of rows that took no part in the fit: what intervals and label sets rest on.
 
 use super::passes::Run;
-use super::spec::LambdaRule;
 use super::stage::TrainError;
-use super::{Learner, TrainSpec};
+use super::{IntervalRule, LambdaRule, Learner, TrainSpec};
 use crate::dataset::Part;
-use crate::model::{FittedModel, Head, Predictor};
+use crate::model::{FittedModel, Head, Predictor, TargetErrors};
+use crate::theory::ScoreUnit;
 
 /// Scores kept at most: a part of exchangeable rows is as good.
 const KEPT_SCORES: usize = 10_000;
 
 /// Notes the scores: |y − f| of numbers (of several targets the largest, each in units of its own training
-/// error), 1 − p of the true label.
+/// error; if asked for, in units of the predictive spread), 1 − p of the true label.
 pub(super) fn score(
     run: &Run,
     predictor: Predictor,
@@ -20,12 +20,19 @@ pub(super) fn score(
 ) -> Result<Predictor, TrainError> {
     let Some(part) = untouched_part(run, predictor.model(), spec, learner) else { return Ok(predictor) };
     let model = predictor.model();
-    let scales = scales(model);
+    let (unit, scales) = units(model, spec.intervals);
     let scores = run.evaluate(&predictor, part, Vec::new(), |scores, block, predictions| {
-        for (targets, values) in block.targets().rows().into_iter().zip(predictions.rows()) {
+        let spreads = match unit {
+            ScoreUnit::Spread => predictor.spreads(&block.inputs().collect::<Vec<_>>()),
+            ScoreUnit::Own | ScoreUnit::TrainingError => None,
+        };
+        for (row, (targets, values)) in block.targets().rows().into_iter().zip(predictions.rows()).enumerate() {
             match &model.head {
                 Head::Numbers { .. } => {
-                    let errors = targets.iter().zip(values).zip(&scales).map(|((y, f), scale)| (y - f).abs() / scale);
+                    let spreads = spreads.as_ref().map(|spreads| spreads.row(row).to_vec());
+                    let scales = spreads.as_ref().unwrap_or(&scales);
+                    let scale = |scale: &f64| scale.max(f64::MIN_POSITIVE);
+                    let errors = targets.iter().zip(values).zip(scales).map(|((y, f), s)| (y - f).abs() / scale(s));
                     scores.push(errors.fold(0.0, f64::max));
                 }
                 Head::Labels(labels) => {
@@ -41,6 +48,7 @@ pub(super) fn score(
         let mut kept: Vec<f64> = scores.into_iter().step_by(step).collect();
         kept.sort_by(f64::total_cmp);
         evidence.calibration_scores = Some(kept);
+        evidence.score_unit = unit;
         model.interval_scales = scales;
     }
     Ok(Predictor::new(model))
@@ -60,11 +68,16 @@ fn untouched_part(run: &Run, model: &FittedModel, spec: &TrainSpec, learner: Lea
     [Part::Calibration, Part::Validation].into_iter().find(|&part| free(part) && run.rows.count(part) > 0)
 }
 
-fn scales(model: &FittedModel) -> Vec<f64> {
+/// What scores are measured in, and the scale of each target where it is the same for all rows.
+fn units(model: &FittedModel, rule: IntervalRule) -> (ScoreUnit, Vec<f64>) {
     let targets = model.report.numbers().map_or(&[][..], |errors| &errors.targets);
-    match targets {
-        [] => Vec::new(),
-        [_] => vec![1.0],
-        several => several.iter().map(|target| target.training_mse.sqrt().max(f64::MIN_POSITIVE)).collect(),
+    match (rule, targets) {
+        (_, []) => (ScoreUnit::Own, Vec::new()),
+        (IntervalRule::Scaled, _) => (ScoreUnit::Spread, vec![1.0; targets.len()]),
+        (IntervalRule::Constant, [_]) => (ScoreUnit::Own, vec![1.0]),
+        (IntervalRule::Constant, several) => {
+            let error = |target: &TargetErrors| target.training_mse.sqrt().max(f64::MIN_POSITIVE);
+            (ScoreUnit::TrainingError, several.iter().map(error).collect())
+        }
     }
 }

@@ -15,11 +15,9 @@ const F64: u64 = 8;
 /// Peak bytes of a training run: the Gram matrix with the copies its solution needs, one block of
 /// products and features a thread, and the dense exact solve where there is one.
 pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
-    let rows = schema.labelled_rows();
+    let (rows, training_rows) = (schema.labelled_rows(), spec.training_rows(schema));
     let (s, d) = (spec.feature_count as u64, Encoding::of(schema, &spec.roles(schema)).input_dim() as u64);
     let learner = spec.learner_for(schema.task);
-    let held_out = spec.held_out(learner, schema.task);
-    let training_rows = (rows as f64 * (1.0 - held_out.validation - held_out.calibration)).ceil() as u64;
     let outputs = match schema.labels().len() as u64 {
         0 => schema.targets.len() as u64,
         2 => 1,
@@ -34,9 +32,11 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let iteration = if is_ridge { 0 } else { 8 * outputs * (s + rows) * F64 };
     let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
     let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * schema.columns.len() as u64) * F64;
-    let exact = if is_ridge && training_rows <= spec.guarantees.exact_rows as u64 {
-        // A preconditioner takes what is left of the budget; few rows are solved densely.
-        training_rows * (3 * training_rows.min(DENSE_ROWS as u64) + 4 * d + 40 * outputs) * F64
+    let exact = if spec.is_exact() || (is_ridge && training_rows <= spec.guarantees.exact_rows as u64) {
+        // A preconditioner takes what is left of the budget; few rows are solved densely. The rows are held by
+        // coordinates too, and by the model if it is the exact method.
+        let copies = if spec.is_exact() { 8 } else { 4 };
+        training_rows * (3 * training_rows.min(DENSE_ROWS as u64) + copies * d + 40 * outputs) * F64
     } else {
         0
     };

@@ -1,8 +1,7 @@
 //! What a spec demands of a data set.
 
 use super::classes::ClassWeight;
-use super::learner::Learner;
-use super::{LambdaRule, TrainSpec};
+use super::{LARGEST_EXACT_ROWS, LambdaRule, TrainSpec};
 use crate::dataset::{ColumnKind, Encoding, Schema, Task};
 use crate::features::KernelShape;
 use crate::model::MissingRule;
@@ -14,7 +13,7 @@ impl TrainSpec {
         let mut problems = Vec::new();
         let mut problem = |detail: String| problems.push(Problem { pointer: pointer.to_owned(), detail });
         match schema.task {
-            Task::Regression => self.check_for_numbers(&mut problem),
+            Task::Regression => self.check_for_numbers(schema, &mut problem),
             Task::Classification => self.check_for_labels(&mut problem),
         }
         if let Some(name) = &self.sample_weight {
@@ -37,9 +36,9 @@ impl TrainSpec {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    fn check_for_numbers(&self, problem: &mut impl FnMut(String)) {
+    fn check_for_numbers(&self, schema: &Schema, problem: &mut impl FnMut(String)) {
         let learner = self.learner_for(Task::Regression);
-        if learner != Learner::Ridge {
+        if learner.loss().is_some() {
             problem(format!(
                 "learner {} predicts labels, and the target holds numbers; upload with \
                              task=classification to read them as labels",
@@ -49,23 +48,30 @@ impl TrainSpec {
         if self.class_weight != ClassWeight::None {
             problem("class_weight is for labels, and the target holds numbers".into());
         }
+        let rows = self.training_rows(schema);
+        if self.is_exact() && rows > LARGEST_EXACT_ROWS {
+            problem(format!("learner exact_krr takes up to {LARGEST_EXACT_ROWS} training rows, and here are {rows}"));
+        }
     }
 
     fn check_for_labels(&self, problem: &mut impl FnMut(String)) {
         let learner = self.learner_for(Task::Classification);
+        if self.is_exact() {
+            problem("learner exact_krr predicts numbers, and the target holds labels; use ridge for them".into());
+        }
         if self.spread {
             problem("spread is of predicted numbers, and the target holds labels".into());
         }
         if self.updatable {
             problem("updatable is for predicted numbers, and the target holds labels".into());
         }
-        if learner != Learner::Ridge && self.lambda == LambdaRule::Certified {
+        if learner.loss().is_some() && self.lambda == LambdaRule::Certified {
             problem(format!(
                 "lambda 'certified' is by a theorem on ridge regression, not on learner {}",
                 learner.name()
             ));
         }
-        if learner != Learner::Ridge && self.lambda == LambdaRule::Search && self.validation_fraction == 0.0 {
+        if learner.loss().is_some() && self.lambda == LambdaRule::Search && self.validation_fraction == 0.0 {
             problem(format!("learner {} searches lambda by validation loss; set validation_fraction", learner.name()));
         }
     }

@@ -2,24 +2,29 @@
 
 use super::TrainSpec;
 use super::fit::Fit;
-use crate::features::MapKind;
-use crate::theory::{ErrorEstimates, Evidence, LossKind, SamplingKind};
+use crate::features::{FeatureMap, MapKind};
+use crate::theory::{ErrorEstimates, Evidence, LossKind, SamplingKind, ScoreUnit};
 
 /// Before anything was measured.
 pub(super) fn evidence(
     spec: &TrainSpec,
     loss: LossKind,
     sample_count: usize,
-    fit: &Fit,
+    (map, fit): (&FeatureMap, &Fit),
     rows_weighted: bool,
 ) -> Evidence {
     Evidence {
         sample_count,
-        feature_count: spec.feature_count,
-        draw_count: spec.feature_count / spec.map.columns_per_draw(),
-        feature_bound: spec.map.bound(spec.kernel),
-        sign_features: spec.map == MapKind::Sign,
-        sampling: SamplingKind::DataIndependent,
+        feature_count: map.feature_count(),
+        draw_count: map.draw_count(),
+        feature_bound: map.kind.bound(map.kernel.shape()),
+        sign_features: map.kind == MapKind::Sign,
+        sampling: match map.kind {
+            MapKind::Points => SamplingKind::NoFeatures,
+            MapKind::Pair | MapKind::Phase | MapKind::Sign | MapKind::Spline | MapKind::Linear => {
+                SamplingKind::DataIndependent
+            }
+        },
         draws_independent: spec.sampling.draws_are_independent(),
         unbiased: spec.sampling.is_unbiased(),
         kernel_fixed_in_advance: spec.is_fixed_in_advance(),
@@ -30,11 +35,12 @@ pub(super) fn evidence(
         target_mean_square: fit.target_mean_square,
         weight_norm_square: Some(fit.weights.iter().map(|weight| weight * weight).sum()),
         spectrum: fit.spectrum.clone(),
-        kernel: None,
-        exact: None,
+        kernel: fit.kernel.clone(),
+        exact: fit.exact.clone(),
         pool: None,
         estimates: ErrorEstimates::default(),
         certificate: None,
         calibration_scores: None,
+        score_unit: ScoreUnit::Own,
     }
 }

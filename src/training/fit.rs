@@ -8,6 +8,7 @@ use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ErrorBars, RidgeReport, SolverReport, Spread, Statistics, TargetCoding};
 use crate::solver::{Gram, NormalEquations, PackedGram, RidgePath, SolveError, jackknife_weights, solve_ridge};
+use crate::theory::{ExactEvidence, KernelEvidence};
 use ndarray::{Array1, Array2};
 
 /// Groups of draws that error bars leave out in turn.
@@ -34,6 +35,10 @@ pub(super) struct Fit {
     /// μ of G, descending, of a ridge fit with few enough features.
     pub(super) spectrum: Option<Vec<f64>>,
     pub(super) statistics: Option<Statistics>,
+    /// Of an exact fit.
+    pub(super) exact: Option<ExactEvidence>,
+    /// Of an exact fit of few enough rows.
+    pub(super) kernel: Option<KernelEvidence>,
 }
 
 /// Accumulates and solves: once at a given λ; where λ is searched for, in mixed precision first, and
@@ -50,7 +55,9 @@ pub(super) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: 
             Some(_) => None,
             None => Some(system.search(problem, map, precision)?),
         };
-        if precision == Precision::Mixed && searched.as_ref().is_some_and(|(_, found)| found.is_at_the_small_end()) {
+        // The exact system is solved on tiles in f32, so it gains nothing from a λ that is too small for them.
+        let smaller = precision == Precision::Mixed && !spec.is_exact();
+        if smaller && searched.as_ref().is_some_and(|(_, found)| found.is_at_the_small_end()) {
             precision = Precision::Double;
             clock.lap(Stage::Solve);
             continue;
@@ -171,6 +178,8 @@ impl System {
             spread: if spec.spread { Some(spread(&self.equations, lambda, &training_mse, threads)?) } else { None },
             training_mse,
             statistics: self.statistics,
+            exact: None,
+            kernel: None,
         })
     }
 }

@@ -17,15 +17,18 @@ pub enum Learner {
     Hinge,
     /// Squared hinge loss, likewise.
     SquaredHinge,
+    /// Squared error over the kernel's own space, no features: exact kernel ridge regression, the yardstick.
+    ExactKrr,
 }
 
 impl Learner {
     /// All of them with their names in a spec.
-    pub(super) const ALL: [(&'static str, Self); 4] = [
+    pub(super) const ALL: [(&'static str, Self); 5] = [
         ("ridge", Self::Ridge),
         ("logistic", Self::Logistic),
         ("hinge", Self::Hinge),
         ("squared_hinge", Self::SquaredHinge),
+        ("exact_krr", Self::ExactKrr),
     ];
 
     /// The one to take where none is named.
@@ -39,7 +42,7 @@ impl Learner {
     /// Its loss, where the fit takes more than a linear system.
     pub(super) fn loss(self) -> Option<Loss> {
         match self {
-            Self::Ridge => None,
+            Self::Ridge | Self::ExactKrr => None,
             Self::Logistic => Some(Loss::Logistic),
             Self::Hinge => Some(Loss::Hinge),
             Self::SquaredHinge => Some(Loss::SquaredHinge),
@@ -49,7 +52,7 @@ impl Learner {
     /// Its loss, as theorems tell them apart.
     pub(super) fn loss_kind(self) -> LossKind {
         match self {
-            Self::Ridge => LossKind::Squared,
+            Self::Ridge | Self::ExactKrr => LossKind::Squared,
             Self::Logistic => LossKind::Logistic,
             Self::Hinge => LossKind::Hinge,
             Self::SquaredHinge => LossKind::SquaredHinge,
@@ -62,7 +65,7 @@ impl Learner {
     }
 
     /// The names of all learners.
-    pub fn names() -> [&'static str; 4] {
+    pub fn names() -> [&'static str; 5] {
         Self::ALL.map(|(name, _)| name)
     }
 

@@ -7,6 +7,9 @@ mod fields;
 /// What is minimised.
 mod learner;
 
+/// How λ and bandwidth are chosen.
+mod rules;
+
 /// What to train: raw JSON to a checked spec.
 mod spec;
 
@@ -52,6 +55,9 @@ mod search;
 /// From row blocks to weights.
 mod fit;
 
+/// The exact kernel method as a model.
+mod exact;
+
 /// Classifiers with a convex loss.
 mod classify;
 
@@ -90,7 +96,8 @@ pub use cost::estimate_memory;
 pub use learner::Learner;
 pub use plan::PlanRequest;
 pub use recertify::recertify;
-pub use spec::{BandwidthRule, GuaranteeSpec, LARGEST_EXACT_ROWS, LambdaRule, SpecLimits, TrainSpec};
+pub use rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
+pub use spec::{SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};
 pub use update::{alignment, update};

@@ -1,9 +1,12 @@
 //! What to train: raw JSON to a checked spec. Only a checked spec can be trained on.
 
-use super::choices::{check_bandwidth, check_count, check_kernel, check_map, check_sampling, check_scaling};
+use super::choices::{
+    check_bandwidth, check_count, check_kernel, check_map, check_sampling, check_scaling, refuse_for_exact,
+};
 use super::classes::ClassWeight;
 use super::fields::Fields;
 use super::learner::Learner;
+use super::rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LambdaRule};
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
@@ -11,41 +14,6 @@ use crate::problem::Problem;
 use crate::theory::relative::smallest_certified_ridge;
 use serde_json::{Value, json};
 use std::cell::RefCell;
-
-/// How λ is chosen. λ is per sample everywhere: (1/n)Σ(yᵢ−f(xᵢ))² + λ‖w‖².
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LambdaRule {
-    /// By leave-one-out error over a grid.
-    Search,
-    /// 1/√n, n the training rows.
-    InverseSqrtN,
-    /// The smallest λ that any bound certifies.
-    Certified,
-    /// Given.
-    Fixed(f64),
-}
-
-/// How the bandwidth is chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum BandwidthRule {
-    /// The mean distance between training rows.
-    MeanDistance,
-    /// The median distance between training rows.
-    Median,
-    /// By leave-one-out error, jointly with λ.
-    Search,
-    /// Given.
-    Fixed(f64),
-}
-
-/// What the guarantees are computed for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GuaranteeSpec {
-    /// δ.
-    pub delta: f64,
-    /// Up to this many training rows the exact kernel system is solved.
-    pub exact_rows: usize,
-}
 
 /// A checked training spec.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +26,7 @@ pub struct TrainSpec {
     pub kernel: KernelShape,
     /// Its bandwidth, for kernels that have one.
     pub bandwidth: BandwidthRule,
-    /// s.
+    /// s; of the exact learner that of the features its searches look at.
     pub feature_count: usize,
     /// Frequencies to columns.
     pub map: MapKind,
@@ -74,6 +42,8 @@ pub struct TrainSpec {
     pub missing: MissingRule,
     /// Whether the model keeps what its predictive spread needs: s²/2 numbers.
     pub spread: bool,
+    /// What conformal intervals are measured in.
+    pub intervals: IntervalRule,
     /// Whether the model keeps weights without groups of features: ten times its weights.
     pub error_bars: bool,
     /// Whether the model keeps what adding rows later needs: s²/2 numbers.
@@ -96,14 +66,9 @@ pub struct SpecLimits {
     pub feature_count: usize,
 }
 
-/// The exact solve costs some tens of n² operations: a second or so by default.
-const DEFAULT_EXACT_ROWS: u64 = 5_000;
-/// Beyond so many rows an exact solve takes hours.
-pub const LARGEST_EXACT_ROWS: u64 = 200_000;
 const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
 /// For learners whose decision values are no log odds.
 const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;
-const DEFAULT_DELTA: f64 = 0.05;
 
 impl TrainSpec {
     /// Checks a raw spec found at `pointer`, collecting every problem.
@@ -118,6 +83,7 @@ impl TrainSpec {
             "scaling",
             "missing",
             "spread",
+            "intervals",
             "error_bars",
             "updatable",
             "sample_weight",
@@ -128,7 +94,6 @@ impl TrainSpec {
         let spec = Fields::new(pointer, raw, &known, &problems);
         let kernel_fields = spec.object("kernel", &["name", "bandwidth", "nu", "order"]);
         let features = spec.object("features", &["count", "map", "sampling", "seed"]);
-        let guarantees = spec.object("guarantees", &["delta", "exact_rows"]);
 
         let share = |name, default| {
             spec.number(name, default, |share| (0.0..1.0).contains(&share), "a number from 0 to below 1")
@@ -137,8 +102,10 @@ impl TrainSpec {
         let kernel = check_kernel(&kernel_fields);
         let map = check_map(&features, kernel);
         let bandwidth = check_bandwidth(&kernel_fields, kernel);
+        let learner = spec.choice("learner", None, &learners);
+        let spread = spec.boolean("spread", false);
         let checked = Self {
-            learner: spec.choice("learner", None, &learners),
+            learner,
             class_weight: spec.choice("class_weight", ClassWeight::None, &ClassWeight::ALL),
             kernel,
             bandwidth,
@@ -146,43 +113,21 @@ impl TrainSpec {
             map,
             sampling: check_sampling(&features, kernel),
             seed: features.integer("seed", 0, |_| true, "a whole number from 0 to 2^64 - 1"),
-            lambda: spec.choice_or_number(
-                "lambda",
-                LambdaRule::Search,
-                &[
-                    ("search", LambdaRule::Search),
-                    ("inverse_sqrt_n", LambdaRule::InverseSqrtN),
-                    ("certified", LambdaRule::Certified),
-                ],
-                |value| (value > 0.0 && value.is_finite()).then_some(LambdaRule::Fixed(value)),
-                "a number above 0",
-            ),
+            lambda: LambdaRule::check(&spec),
             scaling: check_scaling(&spec, kernel, bandwidth),
             missing: spec.choice(
                 "missing",
                 MissingRule::Mean,
                 &[("mean", MissingRule::Mean), ("refuse", MissingRule::Refuse)],
             ),
-            spread: spec.boolean("spread", false),
-            error_bars: spec.boolean("error_bars", true),
+            spread,
+            intervals: IntervalRule::check(&spec, spread),
+            error_bars: spec.boolean("error_bars", learner != Some(Learner::ExactKrr)),
             updatable: spec.boolean("updatable", false),
             sample_weight: spec.text("sample_weight"),
             validation_fraction: share("validation_fraction", DEFAULT_VALIDATION_FRACTION),
             calibration_fraction: spec.has("calibration_fraction").then(|| share("calibration_fraction", 0.0)),
-            guarantees: GuaranteeSpec {
-                delta: guarantees.number(
-                    "delta",
-                    DEFAULT_DELTA,
-                    |delta| delta > 0.0 && delta < 1.0,
-                    "a number between 0 and 1",
-                ),
-                exact_rows: guarantees.integer(
-                    "exact_rows",
-                    DEFAULT_EXACT_ROWS,
-                    |rows| rows <= LARGEST_EXACT_ROWS,
-                    &format!("a whole number up to {LARGEST_EXACT_ROWS}; 0 skips the exact solve"),
-                ) as usize,
-            },
+            guarantees: GuaranteeSpec::check(&spec.object("guarantees", &GuaranteeSpec::FIELDS)),
         };
         if checked.validation_fraction + checked.calibration_fraction.unwrap_or(0.0) >= 1.0 {
             spec.problem("calibration_fraction", "validation and calibration leave no rows to train on".into());
@@ -190,8 +135,16 @@ impl TrainSpec {
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
             spec.problem("lambda", "no theorem certifies a lambda for unbounded features".into());
         }
+        if checked.is_exact() {
+            refuse_for_exact(&checked, &spec, &features);
+        }
         let problems = problems.into_inner();
         if problems.is_empty() { Ok(checked) } else { Err(problems) }
+    }
+
+    /// Whether the exact kernel method is trained, without features.
+    pub(super) fn is_exact(&self) -> bool {
+        self.learner == Some(Learner::ExactKrr)
     }
 
     /// The learner for a task.
@@ -217,6 +170,12 @@ impl TrainSpec {
             validation: self.validation_fraction,
             calibration: self.calibration_fraction.unwrap_or(calibration.min((1.0 - self.validation_fraction) / 2.0)),
         }
+    }
+
+    /// About how many of the labelled rows are fitted on.
+    pub(super) fn training_rows(&self, schema: &Schema) -> u64 {
+        let held_out = self.held_out(self.learner_for(schema.task), schema.task);
+        (schema.labelled_rows() as f64 * (1.0 - held_out.validation - held_out.calibration)).ceil() as u64
     }
 
     /// What each column of a data set serves as.
@@ -252,12 +211,7 @@ impl TrainSpec {
     pub fn to_json(&self) -> Value {
         let mut kernel = json!({"name": self.kernel.name()});
         if self.kernel.has_bandwidth() {
-            kernel["bandwidth"] = match self.bandwidth {
-                BandwidthRule::MeanDistance => json!("mean_distance"),
-                BandwidthRule::Median => json!("median"),
-                BandwidthRule::Search => json!("search"),
-                BandwidthRule::Fixed(value) => json!(value),
-            };
+            kernel["bandwidth"] = self.bandwidth.to_json();
         }
         match self.kernel {
             KernelShape::Matern { nu } => kernel["nu"] = json!(nu),
@@ -267,28 +221,25 @@ impl TrainSpec {
         let mut spec = json!({
             "learner": self.learner.map(Learner::name),
             "kernel": kernel,
-            "features": {
-                "count": self.feature_count,
-                "map": self.map,
-                "sampling": self.sampling,
-                "seed": self.seed,
+            "features": if self.is_exact() {
+                json!({"seed": self.seed})
+            } else {
+                json!({"count": self.feature_count, "map": self.map, "sampling": self.sampling, "seed": self.seed})
             },
-            "lambda": match self.lambda {
-                LambdaRule::Search => json!("search"),
-                LambdaRule::InverseSqrtN => json!("inverse_sqrt_n"),
-                LambdaRule::Certified => json!("certified"),
-                LambdaRule::Fixed(value) => json!(value),
-            },
+            "lambda": self.lambda.to_json(),
             "scaling": self.scaling.map_or(json!("search"), |rule| json!(rule)),
             "missing": self.missing,
             "spread": self.spread,
             "error_bars": self.error_bars,
             "updatable": self.updatable,
             "validation_fraction": self.validation_fraction,
-            "guarantees": {"delta": self.guarantees.delta, "exact_rows": self.guarantees.exact_rows},
+            "guarantees": self.guarantees.to_json(),
         });
         if let (None, Some(spec)) = (self.learner, spec.as_object_mut()) {
             spec.shift_remove("learner");
+        }
+        if self.intervals == IntervalRule::Scaled {
+            spec["intervals"] = json!("scaled");
         }
         if self.class_weight == ClassWeight::Balanced {
             spec["class_weight"] = json!("balanced");

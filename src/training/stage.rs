@@ -69,7 +69,9 @@ impl From<SolveError> for TrainError {
         match error {
             SolveError::Stopped => Self::Stopped,
             SolveError::Panicked => Self::Panicked,
-            SolveError::Factor(_) | SolveError::NotFinite { .. } => Self::Solve(error),
+            SolveError::Factor(_) | SolveError::NotFinite { .. } | SolveError::NotConverged { .. } => {
+                Self::Solve(error)
+            }
         }
     }
 }

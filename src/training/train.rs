@@ -9,6 +9,7 @@ use super::conformal::score;
 use super::error_bars::jackknife;
 use super::evaluation::{errors_before, evaluate};
 use super::evidence::evidence;
+use super::exact::fit_exactly;
 use super::fit::{Fit, fit};
 use super::passes::Run;
 use super::rows::{PartedRows, groups};
@@ -17,7 +18,9 @@ use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{BandwidthRule, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, ScalingRule, Schema, Task, split};
 use crate::features::Kernel;
-use crate::model::{FitReport, FittedModel, Head, InputPipeline, Labels, Predictor, SolverReport, TargetCoding};
+use crate::model::{
+    ExactReport, FitReport, FittedModel, Head, InputPipeline, Labels, Predictor, SolverReport, TargetCoding,
+};
 use ndarray::{Array2, Axis};
 
 /// What a training run may use.
@@ -62,12 +65,13 @@ pub fn train(
     clock.lap(Stage::Search);
 
     let map = spec.sample_map(kernel, spec.feature_count, inputs.input_dim());
-    let fit = match (learner.loss(), &outputs.classes, outputs.head.labels()) {
+    let (fit, map) = match (learner.loss(), &outputs.classes, outputs.head.labels()) {
         (Some(loss), Some(classes), Some(labels)) => {
-            let inputs = &inputs;
-            Classification { run, inputs, map: &map, labels, loss, classes, resources }.fit(spec, &mut clock)?
+            let classification = Classification { run, inputs: &inputs, map: &map, labels, loss, classes, resources };
+            (classification.fit(spec, &mut clock)?, map)
         }
-        _ => fit(&problem, spec, &map, &mut clock)?,
+        _ if spec.is_exact() => fit_exactly(&problem, spec, &map, resources, &mut clock)?,
+        _ => (fit(&problem, spec, &map, &mut clock)?, map),
     };
 
     let report = FitReport {
@@ -82,7 +86,7 @@ pub fn train(
         head: outputs.head,
         missing: spec.missing,
         precision: fit.precision,
-        evidence: Some(evidence(spec, learner.loss_kind(), report.training_rows, &fit, rows_weighted)),
+        evidence: Some(evidence(spec, learner.loss_kind(), report.training_rows, (&map, &fit), rows_weighted)),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,
@@ -282,6 +286,12 @@ fn warnings(scaling: &Scaling, moments: &[ColumnMoments], fit: &Fit) -> Vec<Stri
         if !classifier.lambda_path.is_empty() {
             warnings.push("lambda was chosen on the validation rows: their errors are a little too good".to_owned());
         }
+    }
+    if let SolverReport::Exact(ExactReport { evidence, .. }) = &fit.solver
+        && !evidence.converged
+    {
+        let residual = evidence.relative_residual;
+        warnings.push(format!("the exact system is solved up to a residual of {residual:.1e} only: see solver_slack"));
     }
     if fit.best_is_smallest {
         warnings.push("the best lambda is the smallest that was tried: the data would bear a richer model".to_owned());

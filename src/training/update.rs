@@ -73,7 +73,13 @@ pub fn update(
         ..report(&run, &model.inputs, &model.head, &fit)?
     };
     let updated = FittedModel {
-        evidence: Some(evidence(spec, LossKind::Squared, report.training_rows, &fit, spec.sample_weight.is_some())),
+        evidence: Some(evidence(
+            spec,
+            LossKind::Squared,
+            report.training_rows,
+            (&model.map, &fit),
+            spec.sample_weight.is_some(),
+        )),
         weights: fit.weights,
         intercepts: fit.intercepts,
         spread: fit.spread,

@@ -110,6 +110,29 @@ async fn the_spread_is_an_output_of_models_that_keep_it() {
 }
 
 #[tokio::test]
+async fn intervals_are_as_wide_as_the_spread_says_where_that_is_asked_for() {
+    let service = Service::with_model().await;
+    let spec = json!({"features": {"count": 64}, "lambda": 1e-4, "spread": true, "intervals": "scaled"});
+    let job = service.train("scaled", "waves", &spec).await;
+    assert_eq!((&job["status"], &job["spec"]["intervals"]), (&json!("succeeded"), &json!("scaled")), "{job}");
+    let rows = json!([[0.3, "green", true], [40.0, "green", true]]);
+    let ask = async |outputs: Value| {
+        let body = json!({"rows": rows, "outputs": outputs, "delta": 0.1});
+        service.post("/api/v1/models/scaled/predict", &body).await.ok(200)["predictions"].clone()
+    };
+    let both = ask(json!(["interval", "spread"])).await;
+    let width =
+        |row: usize| both[row]["interval"]["high"].as_f64().unwrap() - both[row]["interval"]["low"].as_f64().unwrap();
+    let spread = |row: usize| both[row]["spread"].as_f64().unwrap();
+    assert!(width(1) > 1.1 * width(0), "{both}");
+    assert!((width(1) / width(0) / (spread(1) / spread(0)) - 1.0).abs() < 1e-9, "{both}");
+    assert_eq!(ask(json!(["interval"])).await[0]["interval"], both[0]["interval"]);
+    let spec = json!({"intervals": "scaled"});
+    let refused = service.post("/api/v1/jobs", &json!({"model": "m", "dataset": "waves", "spec": spec})).await;
+    assert_eq!(refused.refused(422, "invalid_job")["errors"][0]["pointer"], "/spec/intervals");
+}
+
+#[tokio::test]
 async fn limits_on_rows_are_stated() {
     let service = Service::with(&["--max-prediction-rows", "2"]);
     service.upload("name=waves", waves(60)).await.ok(201);

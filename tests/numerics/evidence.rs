@@ -1,7 +1,9 @@
 //! Evidence as the golden guarantees have it.
 
 use crate::golden::number;
-use bochner::theory::{ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, SamplingKind};
+use bochner::theory::{
+    ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, SamplingKind, ScoreUnit,
+};
 use serde_json::Value;
 
 /// A ridge fit with independent features of which nothing was measured.
@@ -35,6 +37,7 @@ pub(crate) fn ridge_fit(
         estimates: ErrorEstimates::default(),
         certificate: None,
         calibration_scores: None,
+        score_unit: ScoreUnit::Own,
     }
 }
 

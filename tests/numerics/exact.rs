@@ -2,8 +2,10 @@
 
 use crate::golden::{assert_close, data, feature_map, kernel, load, map_kind, number, vector};
 use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
+use bochner::linalg::Cholesky;
 use bochner::solver::{ExactKrr, ExactProblem, FeatureSource, Preconditioner, spectral_delta};
-use ndarray::{Array2, ArrayView2, Axis};
+use bochner::theory::avron::Preconditioning;
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde_json::Value;
 
 /// A problem without features, solved densely where that is possible.
@@ -219,6 +221,71 @@ fn the_kernel_dimension_is_the_golden_one() {
             }
         }
     }
+}
+
+/// fᵀ(K + nλI)⁻¹f at f = Kα, the bias of Lemma 2 over λ: densely and by iteration.
+#[test]
+fn the_form_of_the_fit_is_the_golden_one() {
+    let mut seen = 0;
+    for set in ["diabetes", "syn1d", "syn3d"] {
+        let (inputs, targets) = data(set);
+        let column = targets.view().insert_axis(Axis(1));
+        for golden_kernel in load(&format!("guarantees_{set}.json"))["kernels"].as_array().unwrap() {
+            for case in golden_kernel["lambdas"].as_array().unwrap() {
+                let Some(bias) = case["avron_lemma2"]["bias"].as_f64() else { continue };
+                let dense = problem(kernel(golden_kernel), inputs.view(), column, number(&case["lam"]));
+                let iterated = ExactProblem { preconditioner: Some(Preconditioner::PivotedCholesky), ..dense };
+                for problem in [dense, iterated] {
+                    let found = problem.fitted_form(&solve(&problem), &|| true).unwrap();
+                    assert_close(found * number(&case["lam"]) / bias, 1.0, 1e-6, "bias");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+/// The iterations that a measured Δ implies are enough: a plain dense iteration with the golden features has then
+/// brought the error down as far as it says, in the norm of the system.
+#[test]
+fn a_measured_delta_implies_enough_iterations() {
+    let mut seen = 0;
+    for set in ["diabetes", "syn3d"] {
+        let (inputs, targets) = data(set);
+        for case in load(&format!("pcg_{set}.json"))["explicit"].as_array().unwrap() {
+            let shift = inputs.nrows() as f64 * number(&case["lam"]);
+            let features = feature_map(case).projector::<f64>().transform(inputs.view());
+            let delta = spectral_delta(kernel(case), inputs.view(), features.view(), shift, 2).unwrap();
+            let Some(implied) = Preconditioning::of(delta, 1e-6) else { continue };
+            let n = targets.len();
+            let exact = Array2::from_shape_fn((n, n), |(i, j)| kernel(case).evaluate(inputs.row(i), inputs.row(j)));
+            let shifted = |matrix: Array2<f64>| matrix + Array2::<f64>::eye(n) * shift;
+            let (a, p) = (shifted(exact), shifted(features.dot(&features.t())));
+            let inverse = |matrix: &Array2<f64>, v: &Array1<f64>| {
+                let factor = Cholesky::factor(matrix.clone(), 1).unwrap();
+                factor.solve_columns(v.clone().insert_axis(Axis(1))).column(0).to_owned()
+            };
+            let solution = inverse(&a, &targets);
+            let energy = |error: &Array1<f64>| error.dot(&a.dot(error)).sqrt();
+            let (mut x, mut residual) = (Array1::<f64>::zeros(n), targets.clone());
+            let mut z = inverse(&p, &residual);
+            let mut direction = z.clone();
+            for _ in 0..implied.iterations {
+                let image = a.dot(&direction);
+                let step = residual.dot(&z) / direction.dot(&image);
+                let before = residual.dot(&z);
+                x += &(&direction * step);
+                residual -= &(&image * step);
+                z = inverse(&p, &residual);
+                direction = &z + &(&direction * (residual.dot(&z) / before));
+            }
+            let left = energy(&(&x - &solution)) / energy(&solution);
+            assert!(left <= 1e-6, "{set} {delta} {implied:?} {left:e}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "{seen}");
 }
 
 /// Δ between the features' kernel and the kernel, against the golden generalised eigenvalues.

@@ -185,7 +185,7 @@ fn every_guarantee_of_every_case_is_consistent() {
         for bound in case["wang"].as_array().unwrap() {
             let fit = wang_case(file, case, bound);
             let evidence = Evidence { sign_features: kernel["kernel"] == "angular", ..fit };
-            for guarantee in guarantees(&evidence, number(&bound["delta"])) {
+            for guarantee in guarantees(&evidence, number(&bound["delta"]), 0.95) {
                 if matches!(guarantee.status, Status::Holds | Status::Conditional) {
                     assert!(guarantee.value.is_some_and(f64::is_finite), "{}", guarantee.statement);
                     claimed += 1;

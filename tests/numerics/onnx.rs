@@ -14,6 +14,6 @@ fn what_the_format_cannot_hold_is_refused_before_it_is_written_out() {
     let huge = Structured { input_dim: p, norms: vec![1.0; p], signs: vec![false; 3 * p] }; // 16 GiB written out
     assert!(huge.is_consistent());
     model.map.frequencies = Frequencies::Structured(huge);
-    let OnnxError::TooLarge { bytes } = to_onnx(&model, "waves", 1).unwrap_err();
+    let OnnxError::TooLarge { bytes } = to_onnx(&model, "waves", 1).unwrap_err() else { panic!("it is too large") };
     assert!(bytes >= p * p * 4, "{bytes}");
 }

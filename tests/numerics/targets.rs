@@ -2,11 +2,9 @@
 
 use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
 use bochner::dataset::{Rows, Schema};
-use bochner::model::{Extras, FittedModel, Predictor, decode, encode};
+use bochner::model::{FittedModel, Predictor, decode, encode};
 use bochner::training::{train, update};
 use serde_json::{Value, json};
-
-const SPREADS: Extras = Extras { spreads: true, error_bars: false };
 
 /// y₁ = sin(3a) + b² and y₂ = 1000·cos(2b) − a, with some noise: targets of very different size.
 fn two_targets(rows: usize) -> Memory {
@@ -56,8 +54,8 @@ fn several_targets_are_fitted_as_each_alone() {
         assert!((found.training_mse / expected.numbers().unwrap().training_mse - 1.0).abs() < 1e-6);
         assert!((found.validation_r2.unwrap() - expected.numbers().unwrap().validation_r2.unwrap()).abs() < 1e-6);
         let row: &[f64] = &[0.2, -0.7];
-        let spread = Predictor::new(both.clone()).compute(&[row], SPREADS).spreads.unwrap()[[0, output]];
-        let expected = Predictor::new(alone).compute(&[row], SPREADS).spreads.unwrap()[[0, 0]];
+        let spread = Predictor::new(both.clone()).spreads(&[row]).unwrap()[[0, output]];
+        let expected = Predictor::new(alone).spreads(&[row]).unwrap()[[0, 0]];
         assert!((spread / expected - 1.0).abs() < 1e-6);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::tables::{Memory, fit, resources, schema, spec, waves};
 use bochner::features::Precision;
-use bochner::model::{Extras, Predictor, decode, encode};
+use bochner::model::{Predictor, decode, encode};
 use bochner::theory::relative::theorem1_relative;
 use bochner::training::{Observer, Stage, TrainError, train};
 use serde_json::json;
@@ -147,8 +147,7 @@ fn the_predictive_spread_is_that_of_a_dense_twin() {
     let factor = bochner::linalg::Cholesky::factor(system, 1).unwrap();
     let leverage: Vec<f64> = psi.rows().into_iter().map(|row| row.dot(&factor.solve(&row.to_owned())) / n).collect();
     let noise = model.report.numbers().unwrap().training_mse * n / (n - leverage.iter().sum::<f64>());
-    let extras = Extras { spreads: true, ..Extras::default() };
-    let spreads = Predictor::new(model).compute(&rows, extras).spreads.unwrap();
+    let spreads = Predictor::new(model).spreads(&rows).unwrap();
     for (found, leverage) in spreads.iter().zip(leverage) {
         let expected = (noise * (1.0 + leverage)).sqrt();
         assert!((found / expected - 1.0).abs() < 1e-4, "{found} {expected}"); // features are in f32

@@ -37,7 +37,7 @@ pub(super) fn write(graph: &mut Graph, map: &FeatureMap, precision: Precision, i
             graph.node("Where", &["above", "plus", "minus"], "waves", &[]);
             "waves"
         }
-        MapKind::Linear | MapKind::Spline => angles,
+        MapKind::Linear | MapKind::Spline | MapKind::Points => angles, // points are refused before
     };
     if element == Element::Double {
         return waves;

@@ -32,6 +32,9 @@ const LARGEST_BYTES: usize = i32::MAX as usize;
 /// Why a model has no ONNX file.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
+    /// Exact kernel values have no operators of their own.
+    #[error("the exact kernel method is a yardstick and is not written as ONNX; train a model on features")]
+    Exact,
     /// Beyond what the format can hold.
     #[error(
         "written out, the model has {bytes} bytes, and an ONNX file holds at most {LARGEST_BYTES}; \
@@ -45,6 +48,9 @@ pub enum OnnxError {
 
 /// The ONNX file of version `version` of the model `name`.
 pub fn to_onnx(model: &FittedModel, name: &str, version: u32) -> Result<Vec<u8>, OnnxError> {
+    if model.is_exact() {
+        return Err(OnnxError::Exact);
+    }
     check_size(number_bytes(model))?;
     let mut graph = Graph::new(name);
     graph.input("inputs", Element::Double, model.inputs.input_dim());

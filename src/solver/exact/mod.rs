@@ -109,6 +109,8 @@ pub struct ExactKrr {
     inputs: Array2<f64>,
     /// α, n×k.
     pub coefficients: Array2<f64>,
+    /// Kα, n×k.
+    pub fitted: Array2<f64>,
     /// Q = αᵀKα, summed over the targets.
     pub quadratic_form: f64,
     /// ‖Kα‖², summed likewise.
@@ -158,7 +160,7 @@ impl ExactProblem<'_> {
                     rank: preconditioner.as_ref().map_or(0, low_rank::LowRank::rank),
                     trials,
                 };
-                return self.solution(coefficients, &fitted, evidence);
+                return self.solution(coefficients, fitted, evidence);
             }
             // Where f32 has no more to give, f64 has.
             let in_double = self.precision == Precision::Double || relative > 0.3 * before;
@@ -174,6 +176,13 @@ impl ExactProblem<'_> {
             corrections += 1;
             before = relative;
         }
+    }
+
+    /// fᵀ(K + nλI)⁻¹f at f = Kα, summed over the targets: one more solve, which α is near to.
+    pub fn fitted_form(&self, exact: &ExactKrr, go_on: &(dyn Fn() -> bool + Sync)) -> Result<f64, SolveError> {
+        let problem = ExactProblem { targets: exact.fitted.view(), ..*self };
+        let solved = problem.solve(Some(exact.coefficients.clone()), go_on)?;
+        Ok((&exact.fitted * &solved.coefficients).sum())
     }
 
     fn iteration_limit(&self) -> usize {
@@ -216,13 +225,13 @@ impl ExactProblem<'_> {
             rank: 0,
             trials: Vec::new(),
         };
-        self.solution(coefficients, &fitted, evidence)
+        self.solution(coefficients, fitted, evidence)
     }
 
     fn solution(
         &self,
         coefficients: Array2<f64>,
-        fitted: &Array2<f64>,
+        fitted: Array2<f64>,
         evidence: ExactEvidence,
     ) -> Result<ExactKrr, SolveError> {
         if !coefficients.iter().all(|value| value.is_finite()) {
@@ -231,9 +240,10 @@ impl ExactProblem<'_> {
         Ok(ExactKrr {
             kernel: self.kernel,
             inputs: self.inputs.to_owned(),
-            quadratic_form: (&coefficients * fitted).sum(),
-            fitted_square: (fitted * fitted).sum(),
+            quadratic_form: (&coefficients * &fitted).sum(),
+            fitted_square: (&fitted * &fitted).sum(),
             coefficients,
+            fitted,
             evidence,
         })
     }

@@ -78,6 +78,11 @@ impl PivotedCholesky {
         Ok(Self { factor })
     }
 
+    /// r.
+    pub(super) fn rank(&self) -> usize {
+        self.factor.ncols()
+    }
+
     /// FFᵀ + θI.
     pub(super) fn into_preconditioner(self, shift: f64, threads: usize) -> Result<LowRank, SolveError> {
         LowRank::new(self.factor, shift, threads)

@@ -94,7 +94,9 @@ impl ExactProblem<'_> {
             (Preconditioner::PivotedCholesky, _) => {
                 let limits = Limits { rank: self.rank_limit(), trace: shift };
                 let factor = PivotedCholesky::new(matrix, &limits, go_on)?;
-                return factor.into_preconditioner(shift, self.threads).map(Some);
+                // Of rank 0 where nλI outweighs all of K: then it divides by a number, as none does.
+                let built = (factor.rank() > 0).then(|| factor.into_preconditioner(shift, self.threads));
+                return built.transpose();
             }
             (Preconditioner::DampedFeatures, Some(features)) => 0.3 * n / features.count as f64,
             (Preconditioner::Features | Preconditioner::DampedFeatures, _) => 0.0,

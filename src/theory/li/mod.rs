@@ -17,7 +17,7 @@
 /// Theorem 2.
 mod theorem2;
 
-pub use theorem2::{RStar, r_star, theorem2};
+pub use theorem2::{RStar, r_star, rate_of, theorem2};
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};

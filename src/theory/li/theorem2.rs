@@ -55,9 +55,10 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
         );
     };
     let RStar { value, h } = r_star(spectrum, evidence.sample_count);
-    let (row, quality) = table_row(decay(spectrum));
+    let decay = decay(spectrum);
+    let row = decay.map_or(String::new(), |decay| format!("; {}", rate_of(decay)));
     let mut inputs = std::collections::BTreeMap::from([("n", evidence.sample_count as f64), ("h", h as f64)]);
-    inputs.extend(quality);
+    inputs.extend(decay.map_or(Vec::new(), fitted));
     let mut assumptions = vec![
         evidence.features_bounded(),
         evidence.draws_from_the_kernel(),
@@ -82,21 +83,23 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
     })
 }
 
-/// The row of the paper's tables, and the fit that puts the spectrum there.
-fn table_row(decay: Option<Decay>) -> (String, Vec<(&'static str, f64)>) {
+/// The row of the paper's tables that a spectrum falls in.
+pub fn rate_of(decay: Decay) -> String {
     match decay {
-        None => (String::new(), Vec::new()),
-        Some(Decay::FiniteRank(rank)) => {
-            (format!("; the spectrum has finite rank {rank}, for which the rate is 1/n"), vec![("rank", rank as f64)])
+        Decay::FiniteRank(rank) => format!("the spectrum has finite rank {rank}, for which the rate is 1/n"),
+        Decay::Exponential(_) => "the spectrum falls exponentially, for which the rate is log(n)/n".into(),
+        Decay::Polynomial(fit) => {
+            format!("the spectrum falls like i^-{:.2}, for which the rate is 1/sqrt(n)", fit.exponent)
         }
-        Some(Decay::Exponential(fit)) => (
-            "; the spectrum falls exponentially, for which the rate is log(n)/n".into(),
-            vec![("exponential_rate", fit.exponent), ("fit_quality", fit.quality)],
-        ),
-        Some(Decay::Polynomial(fit)) => (
-            format!("; the spectrum falls like i^-{:.2}, for which the rate is 1/sqrt(n)", fit.exponent),
-            vec![("polynomial_exponent", fit.exponent), ("fit_quality", fit.quality)],
-        ),
+    }
+}
+
+/// The fit that puts the spectrum there.
+fn fitted(decay: Decay) -> Vec<(&'static str, f64)> {
+    match decay {
+        Decay::FiniteRank(rank) => vec![("rank", rank as f64)],
+        Decay::Exponential(fit) => vec![("exponential_rate", fit.exponent), ("fit_quality", fit.quality)],
+        Decay::Polynomial(fit) => vec![("polynomial_exponent", fit.exponent), ("fit_quality", fit.quality)],
     }
 }
 

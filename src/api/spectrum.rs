@@ -1,0 +1,45 @@
+//! `/api/v1/models/{model}/spectrum`.
+
+use super::AppState;
+use super::error::ApiError;
+use super::extract::{ModelName, QueryFields, VersionNumber};
+use crate::theory::{SpectralProfile, spectral_profile};
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+/// What is kept of the spectrum of one version.
+#[derive(Serialize)]
+pub(super) struct Spectrum {
+    model: String,
+    version: u32,
+    #[serde(flatten)]
+    profile: Option<SpectralProfile>,
+}
+
+/// `GET …/{model}/spectrum`: of the newest version.
+pub(super) async fn show(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    query: QueryFields,
+) -> Result<Json<Spectrum>, ApiError> {
+    query.only(&[])?;
+    spectrum(state, name, None).await
+}
+
+/// `GET …/{model}/versions/{version}/spectrum`.
+pub(super) async fn show_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+    query: QueryFields,
+) -> Result<Json<Spectrum>, ApiError> {
+    query.only(&[])?;
+    spectrum(state, name, Some(version)).await
+}
+
+async fn spectrum(state: AppState, name: String, version: Option<u32>) -> Result<Json<Spectrum>, ApiError> {
+    let ready = state.load(&name, version).await?;
+    let profile = ready.predictor.model().evidence.as_ref().map(spectral_profile);
+    Ok(Json(Spectrum { model: ready.entry.name.clone(), version: ready.entry.version, profile }))
+}
