@@ -5,14 +5,16 @@ use crate::dataset::ContentEncoding;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::{Stream, StreamExt, stream};
+use std::borrow::Cow;
 use std::io::Read;
 use std::time::Duration;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// The media type without its parameters, in lower case; empty if absent.
-pub(super) fn media_type(headers: &HeaderMap) -> String {
+pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let value = value.split(';').next().unwrap_or_default().trim();
+    if value.bytes().any(|byte| byte.is_ascii_uppercase()) { value.to_ascii_lowercase().into() } else { value.into() }
 }
 
 /// How the body is compressed.

@@ -105,7 +105,7 @@ pub(super) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<
 fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOptions, ApiError> {
     const ACCEPTED: &str = "text/csv or text/tab-separated-values";
     let media_type = media_type(headers);
-    let natural_delimiter = match media_type.as_str() {
+    let natural_delimiter = match media_type.as_ref() {
         "text/csv" => b',',
         "text/tab-separated-values" => b'\t',
         other => return Err(ApiError::unsupported_media_type(other, ACCEPTED)),

@@ -21,7 +21,7 @@ impl FromRequest<AppState> for JsonBody {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let media_type = media_type(request.headers());
         // Many clients send none; what they send is JSON.
-        if !matches!(media_type.as_str(), "" | "application/json") {
+        if !matches!(media_type.as_ref(), "" | "application/json") {
             return Err(ApiError::unsupported_media_type(&media_type, "application/json"));
         }
         let (parts, body) = request.into_parts();

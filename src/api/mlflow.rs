@@ -68,7 +68,7 @@ async fn answer_by(
     let deadline = deadline(state, headers)?;
     let fitted = model.predictor.model();
     let limit = state.config.max_prediction_rows;
-    let (block, asked) = match media_type(headers).as_str() {
+    let (block, asked) = match media_type(headers).as_ref() {
         "" | "application/json" => {
             let request = ScoringRequest::read(body, fitted, limit)?;
             (request.block, request.outputs)

@@ -21,6 +21,9 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Bytes that a short answer takes, about.
+const ROOM: usize = 64;
+
 /// `POST …/{model}/predict`: by the newest version, or that of the alias.
 pub(super) async fn predict(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
     let watch = Watch::start(&state, PredictionRoute::Predict, &request);
@@ -138,12 +141,13 @@ async fn answer_json(
         (false, false) => return Err(Refusal::invalid("", "outputs are asked for in the query and in the body").into()),
     };
     let outputs = Outputs::check(asked, fitted)?;
+    let rows = request.block.len();
     model.meters.decode.observe(start.elapsed());
-    let place = format!("/{}", request.source);
-    let predictions = score(model, request.block, &outputs, deadline, &place).await?;
+    let predictions = score(model, request.block, &outputs, deadline, request.place).await?;
     let start = Instant::now();
     let entry = &model.entry;
-    let mut writer = AnswerWriter::begin(options.output, Vec::new(), &entry.name, entry.version)?;
+    let mut writer =
+        AnswerWriter::begin(options.output, Vec::with_capacity(ROOM + ROOM * rows), &entry.name, entry.version)?;
     writer.write(Answer { outputs: &outputs, model: fitted, predictions: &predictions })?;
     let text = writer.finish()?;
     model.meters.encode.observe(start.elapsed());

@@ -10,7 +10,7 @@ use jiter::{Jiter, Peek};
 /// Rows in the order of the request: which column a cell belongs to may be told only after them.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
-    place: String,
+    place: &'static str,
     /// Cells of the first row.
     width: usize,
     rows: usize,
@@ -31,8 +31,14 @@ enum Other {
 
 impl Grid {
     /// Reads a list of rows that lies at `place`.
-    pub(super) fn read(json: &mut Jiter, place: &str, limit: usize) -> Result<Self, Refusal> {
-        let mut grid = Self { place: place.to_owned(), ..Self::default() };
+    pub(super) fn read(
+        json: &mut Jiter,
+        place: &'static str,
+        model: &FittedModel,
+        limit: usize,
+    ) -> Result<Self, Refusal> {
+        let numbers = Vec::with_capacity(model.inputs.encoding.columns.len()); // most requests are one row
+        let mut grid = Self { place, numbers, ..Self::default() };
         if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
             return Err(Refusal::invalid(place, "must be a list"));
         }

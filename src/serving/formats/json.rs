@@ -15,8 +15,8 @@ use serde_json::Value;
 pub struct JsonRequest {
     /// Its rows.
     pub block: RowBlock,
-    /// `rows` or `records`.
-    pub source: &'static str,
+    /// Where they stand: `/rows` or `/records`.
+    pub place: &'static str,
     /// What is asked for.
     pub outputs: OutputRequest,
 }
@@ -58,7 +58,8 @@ struct Members {
     columns: Option<Vec<String>>,
     records: Option<RowBlock>,
     outputs: OutputRequest,
-    seen: Vec<Member>,
+    /// By the number of the member.
+    seen: [bool; Member::ALL.len()],
 }
 
 /// Reads a request of at most `row_limit` rows.
@@ -70,13 +71,12 @@ pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Resul
     }
     let mut member = step(&mut json, Jiter::known_object)?;
     while let Some(known) = member {
-        if members.seen.contains(&known) {
+        if std::mem::replace(&mut members.seen[known as usize], true) {
             return Err(Refusal::malformed("malformed_request", "a field is given twice"));
         }
         if matches!(known, Member::Rows | Member::Records) && (members.rows.is_some() || members.records.is_some()) {
             return Err(Refusal::invalid("", EITHER));
         }
-        members.seen.push(known);
         members.read(known, &mut json, model, row_limit)?;
         member = step(&mut json, Jiter::next_key)?;
     }
@@ -98,7 +98,7 @@ fn step<'j>(
 impl Members {
     fn read(&mut self, member: Member, json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
         match member {
-            Member::Rows => self.rows = Some(Grid::read(json, "/rows", limit)?),
+            Member::Rows => self.rows = Some(Grid::read(json, "/rows", model, limit)?),
             Member::Records => self.records = Some(read_records(json, model, "/records", limit)?),
             Member::Columns => {
                 let names: Option<Vec<String>> = serde_json::from_value(read_small(json)?).ok();
@@ -129,9 +129,9 @@ impl Members {
                     Some(names) => Layout::named(model, &names, "/columns")?,
                     None => Layout::natural(model),
                 };
-                Ok(JsonRequest { block: grid.into_block(model, &layout)?, source: "rows", outputs })
+                Ok(JsonRequest { block: grid.into_block(model, &layout)?, place: "/rows", outputs })
             }
-            (None, Some(block), None) => Ok(JsonRequest { block, source: "records", outputs }),
+            (None, Some(block), None) => Ok(JsonRequest { block, place: "/records", outputs }),
             (None, Some(_), Some(_)) => {
                 Err(Refusal::invalid("/columns", "goes with rows; records name their own columns"))
             }

@@ -24,6 +24,7 @@ pub use scoring::ScoringRequest;
 use self::arrow::{ArrowRows, ArrowWriter};
 use self::csv::CsvRows;
 use self::ndjson::NdjsonRows;
+use super::answer::RowAnswer;
 use super::rows::RowBlock;
 use super::{Answer, Refusal};
 use crate::dataset::CsvOptions;
@@ -127,12 +128,13 @@ impl<W: Write> AnswerWriter<W> {
         self.rows += answer.predictions.values.nrows();
         match &mut self.output {
             Output::Json(target) => {
-                // A list without its brackets, so that blocks join up.
-                let text = serde_json::to_vec(&answer)?;
-                if !is_first {
-                    target.write_all(b",")?;
+                for row in 0..answer.predictions.values.nrows() {
+                    if row > 0 || !is_first {
+                        target.write_all(b",")?;
+                    }
+                    serde_json::to_writer(&mut *target, &RowAnswer { answer, row })?;
                 }
-                target.write_all(&text[1..text.len() - 1])
+                Ok(())
             }
             Output::Ndjson(target) => ndjson::write(answer, target),
             Output::Csv(target) => csv::write(answer, is_first, target),

@@ -69,7 +69,7 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
     while let Some(name) = key {
         match name.as_str() {
             "columns" => columns = Some(read_small(json)?),
-            "data" => data = Some(Grid::read(json, "/dataframe_split/data", limit)?),
+            "data" => data = Some(Grid::read(json, "/dataframe_split/data", model, limit)?),
             _ => json.next_skip().map_err(|error| Refusal::json(json, &error))?,
         }
         key = owned(json.next_key()).map_err(|error| Refusal::json(json, &error))?;
