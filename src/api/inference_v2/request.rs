@@ -40,7 +40,7 @@ impl InferRequest {
         };
         let mut json = Jiter::new(text).with_allow_inf_nan();
         if json.peek().map_err(|error| wrong(&json, &error))? != Peek::Object {
-            return Err(Refusal::malformed("malformed_request", "the body must be a JSON object"));
+            return Err(Refusal::not_an_object(&mut json));
         }
         let mut request = Self::default();
         let mut binary = Binary { rest: binary };

@@ -67,7 +67,7 @@ pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Resul
     let mut json = Jiter::new(body).with_allow_inf_nan(); // to be refused with row and column
     let mut members = Members::default();
     if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
-        return Err(Refusal::malformed("malformed_request", "the body must be a JSON object"));
+        return Err(Refusal::not_an_object(&mut json));
     }
     let mut member = step(&mut json, Jiter::known_object)?;
     while let Some(known) = member {

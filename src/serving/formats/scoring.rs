@@ -27,7 +27,7 @@ impl ScoringRequest {
     pub fn read(body: &[u8], model: &FittedModel, limit: usize) -> Result<Self, Refusal> {
         let mut json = Jiter::new(body).with_allow_inf_nan(); // to be refused with row and column
         if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
-            return Err(Refusal::malformed("malformed_request", "the body must be a JSON object"));
+            return Err(Refusal::not_an_object(&mut json));
         }
         let mut block = None;
         let mut outputs = OutputRequest::default();
