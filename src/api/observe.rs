@@ -72,7 +72,9 @@ pub(super) fn request_id(headers: &HeaderMap) -> String {
 fn new_id() -> String {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| uuid::Uuid::now_v7().as_u64_pair().1);
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{:016x}{:08x}", *PROCESS, COUNT.fetch_add(1, Ordering::Relaxed))
+    let number = u128::from(*PROCESS) << 32 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
+    let digit = |place: usize| char::from_digit((number >> (92 - 4 * place)) as u32 & 15, 16).unwrap_or('0');
+    (0..24).map(digit).collect()
 }
 
 /// The trace id of a W3C `traceparent`, so that our log lines can be found from the caller's trace.

@@ -59,7 +59,7 @@ async fn answer_by(state: &AppState, model: &Arc<ReadyModel>, request: Request) 
             answer_json(state, model, &options, &body, deadline).await
         }
         Format::Ndjson | Format::Csv | Format::Arrow => {
-            answer_stream(state, model, options, &parts.headers, body).await
+            Box::pin(answer_stream(state, model, options, &parts.headers, body)).await
         }
     }
 }

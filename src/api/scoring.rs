@@ -15,16 +15,16 @@ const INLINE_WORK: usize = 1 << 17;
 /// Header with the milliseconds a client is willing to wait.
 const TIMEOUT_HEADER: &str = "x-timeout-ms";
 
-/// When a request gives up.
-pub(super) fn deadline(state: &AppState, headers: &HeaderMap) -> Result<Instant, ApiError> {
+/// When a request that came at `start` gives up.
+pub(super) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) -> Result<Instant, ApiError> {
     let longest = state.config.prediction_timeout_ms;
-    let Some(value) = headers.get(TIMEOUT_HEADER) else { return Ok(Instant::now() + Duration::from_millis(longest)) };
+    let Some(value) = headers.get(TIMEOUT_HEADER) else { return Ok(start + Duration::from_millis(longest)) };
     let wanted = value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).filter(|wanted| *wanted > 0);
     let wanted = wanted.ok_or_else(|| {
         let detail = format!("{TIMEOUT_HEADER} must be a whole number of milliseconds from 1");
         ApiError::malformed("invalid_header", detail)
     })?;
-    Ok(Instant::now() + Duration::from_millis(wanted.min(longest)))
+    Ok(start + Duration::from_millis(wanted.min(longest)))
 }
 
 /// Computes what is asked for. `place` is where the rows stand in the request, for errors.
@@ -43,7 +43,7 @@ pub(super) async fn score(
         model.meters.compute.observe(start.elapsed());
         predictions
     } else {
-        model.batcher.predict(block, extras, deadline, false).await.map_err(|error| shed(model, error))?
+        Box::pin(model.batcher.predict(block, extras, deadline, false)).await.map_err(|error| shed(model, error))?
     };
     refuse_not_finite(&predictions, 0, place)?;
     model.meters.rows.inc_by(rows as u64);

@@ -81,7 +81,8 @@ impl AppState {
             return Ok(model);
         }
         let state = self.clone();
-        blocking(move || -> Result<_, ShelfError> { state.shelf.get(&entry) }).await
+        // Boxed, as is all that a usual prediction never comes to: its future stays small.
+        Box::pin(blocking(move || -> Result<_, ShelfError> { state.shelf.get(&entry) })).await
     }
 }
 

@@ -194,7 +194,7 @@ impl Batcher {
             let Some(entry) = queue.entries.pop_front() else { break };
             queue.rows -= entry.rows();
             if entry.is_dead(now) {
-                self.meters.shed(if entry.reply.is_closed() { "disconnected" } else { "deadline" });
+                self.meters.shed(if now >= entry.deadline { "deadline" } else { "disconnected" });
                 entry.answer(Err(BatchError::Expired));
             } else {
                 rows += entry.rows();

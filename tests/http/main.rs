@@ -4,6 +4,7 @@
 
 mod bad_requests;
 mod bad_tables;
+mod batching;
 mod classifiers;
 mod contract;
 mod crashes;

@@ -10,6 +10,7 @@ mod evidence;
 mod exact;
 mod exact_learner;
 mod golden;
+mod golden_artifacts;
 mod guarantees;
 mod hostile_artifacts;
 mod jackknife;
