@@ -65,7 +65,7 @@ async fn answer_by(
     body: &Bytes,
 ) -> Result<Response, ApiError> {
     let start = Instant::now();
-    let deadline = deadline(state, headers)?;
+    let deadline = deadline(state, headers, start)?;
     let fitted = model.predictor.model();
     let limit = state.config.max_prediction_rows;
     let (block, asked) = match media_type(headers).as_ref() {

@@ -27,7 +27,8 @@ const ROOM: usize = 64;
 /// `POST …/{model}/predict`: by the newest version, or that of the alias.
 pub(super) async fn predict(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
     let watch = Watch::start(&state, PredictionRoute::Predict, &request);
-    watch.over(answer(state, parameters, request)).await
+    let start = watch.start;
+    watch.over(answer(state, parameters, request, start)).await
 }
 
 /// `POST …/{model}/versions/{version}/predict`.
@@ -37,21 +38,31 @@ pub(super) async fn predict_version(
     request: Request,
 ) -> Response {
     let watch = Watch::start(&state, PredictionRoute::PredictVersion, &request);
-    watch.over(answer(state, parameters, request)).await
+    let start = watch.start;
+    watch.over(answer(state, parameters, request, start)).await
 }
 
-async fn answer(state: AppState, parameters: RawPathParams, request: Request) -> Result<Response, ApiError> {
-    let start = Instant::now();
+async fn answer(
+    state: AppState,
+    parameters: RawPathParams,
+    request: Request,
+    start: Instant,
+) -> Result<Response, ApiError> {
     let path = ModelPath::read(&parameters)?;
     let model = state.load(path.name, path.version).await?;
-    let outcome = answer_by(&state, &model, request).await;
+    let outcome = answer_by(&state, &model, request, start).await;
     count(&model, Protocol::Native, start, &outcome);
     outcome
 }
 
-async fn answer_by(state: &AppState, model: &Arc<ReadyModel>, request: Request) -> Result<Response, ApiError> {
+async fn answer_by(
+    state: &AppState,
+    model: &Arc<ReadyModel>,
+    request: Request,
+    start: Instant,
+) -> Result<Response, ApiError> {
     let options = Options::read(&QueryFields::read(request.uri())?, request.headers())?;
-    let deadline = deadline(state, request.headers())?;
+    let deadline = deadline(state, request.headers(), start)?;
     let (parts, body) = request.into_parts();
     match options.input {
         Format::Json => {

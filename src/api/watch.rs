@@ -15,7 +15,8 @@ use std::time::Instant;
 pub(super) struct Watch {
     state: AppState,
     route: PredictionRoute,
-    start: Instant,
+    /// When it came.
+    pub(super) start: Instant,
     id: String,
     trace: Option<String>,
 }

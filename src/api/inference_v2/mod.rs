@@ -83,7 +83,7 @@ async fn answer_by(
     body: &Bytes,
 ) -> Result<Response, ApiError> {
     let start = Instant::now();
-    let mut deadline = deadline(state, headers)?;
+    let mut deadline = deadline(state, headers, start)?;
     let request = InferRequest::read(body, json_length(headers)?)?;
     if let Some(timeout) = request.timeout_us {
         deadline = deadline.min(start + Duration::from_micros(timeout));
