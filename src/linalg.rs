@@ -17,6 +17,9 @@ mod symmetric;
 /// One reduction for many shifts.
 mod banded;
 
+/// Which vector instructions are used.
+mod instructions;
+
 /// Vector arithmetic.
 mod lanes;
 
@@ -29,6 +32,7 @@ mod mixed_dot;
 pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
 pub use cholesky::{Cholesky, lower_factor, solve_factored};
+pub use instructions::instructions_for;
 pub use lanes::Lanes;
 pub use mixed_dot::mixed_dot;
 pub use parallel::in_parallel;

@@ -1,18 +1,19 @@
 //! Cosine and sine of whole slices: the inner loop of every feature.
 
 use super::Exponential;
+use pulp::Arch;
 
 /// A precision that can evaluate a·cos and a·sin over slices.
 pub trait Wave: Exponential {
-    /// `cosines[i] = amplitude·cos(angles[i])`, `sines[i] = amplitude·sin(angles[i])`.
-    fn cos_sin(amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]);
+    /// With the instructions given, `cosines[i] = amplitude·cos(angles[i])`, `sines[i] = amplitude·sin(angles[i])`.
+    fn cos_sin(arch: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]);
 
     /// `cosines[i] = amplitude·cos(angles[i])`.
-    fn cosines(amplitude: Self, angles: &[Self], cosines: &mut [Self]);
+    fn cosines(arch: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self]);
 }
 
 impl Wave for f64 {
-    fn cos_sin(amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]) {
+    fn cos_sin(_: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]) {
         for ((angle, cosine), sine) in angles.iter().zip(cosines).zip(sines) {
             let (s, c) = angle.sin_cos();
             *cosine = amplitude * c;
@@ -20,7 +21,7 @@ impl Wave for f64 {
         }
     }
 
-    fn cosines(amplitude: Self, angles: &[Self], cosines: &mut [Self]) {
+    fn cosines(_: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self]) {
         for (angle, cosine) in angles.iter().zip(cosines) {
             *cosine = amplitude * f64::cos(*angle);
         }
@@ -30,8 +31,8 @@ impl Wave for f64 {
 impl Wave for f32 {
     /// One branch-free loop that the compiler turns into whatever vectors this machine has. No
     /// fused multiply-add, so every machine rounds alike.
-    fn cos_sin(amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]) {
-        pulp::Arch::new().dispatch(|| {
+    fn cos_sin(arch: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]) {
+        arch.dispatch(|| {
             for ((angle, cosine), sine) in angles.iter().zip(&mut *cosines).zip(&mut *sines) {
                 let (c, s) = small_cos_sin(*angle);
                 *cosine = amplitude * c;
@@ -50,8 +51,8 @@ impl Wave for f32 {
         }
     }
 
-    fn cosines(amplitude: Self, angles: &[Self], cosines: &mut [Self]) {
-        pulp::Arch::new().dispatch(|| {
+    fn cosines(arch: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self]) {
+        arch.dispatch(|| {
             for (angle, cosine) in angles.iter().zip(&mut *cosines) {
                 *cosine = amplitude * small_cos_sin(*angle).0;
             }
@@ -101,9 +102,9 @@ mod tests {
     fn largest_error(angles: &[f32]) -> f64 {
         let mut cosines = vec![0.0; angles.len()];
         let mut sines = vec![0.0; angles.len()];
-        f32::cos_sin(1.0, angles, &mut cosines, &mut sines);
+        f32::cos_sin(Arch::new(), 1.0, angles, &mut cosines, &mut sines);
         let mut alone = vec![0.0; angles.len()];
-        f32::cosines(1.0, angles, &mut alone);
+        f32::cosines(Arch::new(), 1.0, angles, &mut alone);
         assert_eq!(cosines, alone);
         let mut largest: f64 = 0.0;
         for ((angle, cosine), sine) in angles.iter().zip(cosines).zip(sines) {
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn the_amplitude_multiplies_both() {
         let (mut cosine, mut sine) = ([0.0; 1], [0.0; 1]);
-        f64::cos_sin(3.0, &[0.5], &mut cosine, &mut sine);
+        f64::cos_sin(Arch::new(), 3.0, &[0.5], &mut cosine, &mut sine);
         assert_eq!((cosine[0], sine[0]), (3.0 * 0.5_f64.cos(), 3.0 * 0.5_f64.sin()));
     }
 }

@@ -52,7 +52,7 @@ impl<T: Real> Panels<T> {
     }
 
     /// vᵀx of every draw for each row: `inputs` is rows×d, `angles` rows×stride.
-    pub(super) fn project(&self, inputs: &[T], angles: &mut [T]) {
+    pub(super) fn project(&self, arch: Arch, inputs: &[T], angles: &mut [T]) {
         let tiles = inputs.chunks_exact(TILE_ROWS * self.input_dim);
         let rest = tiles.remainder();
         let mut packed = Vec::with_capacity(tiles.len() * self.input_dim);
@@ -61,7 +61,7 @@ impl<T: Real> Panels<T> {
         }
         let tiled = inputs.len() - rest.len();
         angles[..tiled / self.input_dim * self.stride].fill(T::zero());
-        Arch::new().dispatch(Project { panels: self, tiles: &packed, rest, angles });
+        arch.dispatch(Project { panels: self, tiles: &packed, rest, angles });
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         let panels = Panels::<T>::new(frequencies.view());
         let cells: Vec<T> = inputs.iter().map(|value| T::from_f64(*value)).collect();
         let mut angles = vec![T::one(); rows * panels.stride()];
-        panels.project(&cells, &mut angles);
+        panels.project(Arch::new(), &cells, &mut angles);
         for (input, angles) in inputs.rows().into_iter().zip(angles.chunks(panels.stride())) {
             for (frequency, angle) in frequencies.rows().into_iter().zip(angles) {
                 let exact: f64 = frequency.iter().zip(input).map(|(v, x)| v * x).sum();
@@ -195,10 +195,10 @@ mod tests {
         let panels = Panels::<f32>::new(frequencies.view());
         let cells: Vec<f32> = inputs.iter().map(|value| *value as f32).collect();
         let mut together = vec![0.0; 20 * panels.stride()];
-        panels.project(&cells, &mut together);
+        panels.project(Arch::new(), &cells, &mut together);
         for (input, expected) in cells.chunks(300).zip(together.chunks(panels.stride())) {
             let mut alone = vec![0.0; panels.stride()];
-            panels.project(input, &mut alone);
+            panels.project(crate::linalg::instructions_for(1), input, &mut alone);
             assert_eq!(alone, expected);
         }
     }

@@ -5,8 +5,9 @@ use super::hadamard::Hadamard;
 use super::panels::Panels;
 use super::spline::Spline;
 use super::{FeatureMap, Frequencies, Kernel, KernelPoints, MapKind, Wave};
-use crate::linalg::Real;
+use crate::linalg::{Real, instructions_for};
 use ndarray::{Array2, ArrayView2, Axis};
+use pulp::Arch;
 use std::f64::consts::TAU;
 
 /// Rows whose angles are held at once: they stay in the second cache until the cosine takes them.
@@ -85,14 +86,15 @@ impl<T: Wave> Projector<T> {
             memory.resize(shape.0 * shape.1, T::zero());
             *features = Array2::from_shape_vec(shape, memory).expect("as many elements");
         }
+        let arch = instructions_for(inputs.nrows());
         let stride = self.stride();
         let mut angles = Aligned::zeros(inputs.nrows().min(CHUNK_ROWS) * stride);
         let chunks = inputs.axis_chunks_iter(Axis(0), CHUNK_ROWS);
         for (inputs, mut features) in chunks.zip(features.axis_chunks_iter_mut(Axis(0), CHUNK_ROWS)) {
-            self.fill_angles(inputs, &mut angles[..inputs.nrows() * stride]);
+            self.fill_angles(arch, inputs, &mut angles[..inputs.nrows() * stride]);
             for (angles, mut features) in angles.chunks_exact_mut(stride).zip(features.rows_mut()) {
                 let features = features.as_slice_mut().expect("a row is contiguous");
-                self.finish(&mut angles[..self.draw_count], features);
+                self.finish(arch, &mut angles[..self.draw_count], features);
             }
         }
     }
@@ -109,13 +111,13 @@ impl<T: Wave> Projector<T> {
     }
 
     /// vᵀx for every row and draw; for a spline its value at the knot, for points the kernel.
-    fn fill_angles(&self, inputs: ArrayView2<f64>, angles: &mut [T]) {
+    fn fill_angles(&self, arch: Arch, inputs: ArrayView2<f64>, angles: &mut [T]) {
         match &self.directions {
-            Directions::Dense(panels) => panels.project(&rounded(inputs), angles),
+            Directions::Dense(panels) => panels.project(arch, &rounded(inputs), angles),
             Directions::Structured(hadamard) => hadamard.project(&rounded(inputs), angles),
             Directions::Wide(panels) => {
                 let mut wide = Aligned::<f64>::zeros(angles.len());
-                panels.project(&rounded(inputs), &mut wide);
+                panels.project(arch, &rounded(inputs), &mut wide);
                 for (angles, wide) in angles.chunks_exact_mut(panels.stride()).zip(wide.chunks_exact(panels.stride())) {
                     for (j, (angle, wide)) in angles.iter_mut().zip(wide).enumerate() {
                         let wide = wide + self.phases.get(j).copied().unwrap_or(0.0);
@@ -137,11 +139,11 @@ impl<T: Wave> Projector<T> {
     }
 
     /// From the angles of a row to its features.
-    fn finish(&self, angles: &mut [T], features: &mut [T]) {
+    fn finish(&self, arch: Arch, angles: &mut [T], features: &mut [T]) {
         match self.kind {
             MapKind::Pair => {
                 let (cosines, sines) = features.split_at_mut(self.draw_count);
-                T::cos_sin(self.amplitude, angles, cosines, sines);
+                T::cos_sin(arch, self.amplitude, angles, cosines, sines);
             }
             MapKind::Phase => {
                 // Wide angles have theirs: a phase is added before the reduction.
@@ -150,7 +152,7 @@ impl<T: Wave> Projector<T> {
                         *angle = *angle + T::from_f64(*phase);
                     }
                 }
-                T::cosines(self.amplitude, angles, features);
+                T::cosines(arch, self.amplitude, angles, features);
             }
             MapKind::Sign => {
                 let (plus, minus) = (self.amplitude, T::zero() - self.amplitude);

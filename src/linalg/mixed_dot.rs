@@ -6,9 +6,9 @@ use pulp::{Arch, Simd, WithSimd};
 /// Sums kept side by side: enough to hide the latency of an addition in any vector width.
 const SUMS: usize = 32;
 
-/// Σ xᵢwᵢ in f64.
-pub fn mixed_dot<T: Real>(values: &[T], weights: &[f64]) -> f64 {
-    Arch::new().dispatch(MixedDot { values, weights })
+/// Σ xᵢwᵢ in f64, with the instructions given.
+pub fn mixed_dot<T: Real>(arch: Arch, values: &[T], weights: &[f64]) -> f64 {
+    arch.dispatch(MixedDot { values, weights })
 }
 
 struct MixedDot<'a, T> {
@@ -39,6 +39,7 @@ impl<T: Real> WithSimd for MixedDot<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::instructions_for;
 
     /// Whole numbers, so that every order of summation is exact.
     #[test]
@@ -47,7 +48,9 @@ mod tests {
             let values: Vec<f32> = (0..length).map(|i| (i % 7) as f32 - 3.0).collect();
             let weights: Vec<f64> = (0..length).map(|i| f64::from(i % 5)).collect();
             let expected: f64 = values.iter().zip(&weights).map(|(value, weight)| f64::from(*value) * weight).sum();
-            assert_eq!(mixed_dot(&values, &weights), expected);
+            for rows in [1, 1000] {
+                assert_eq!(mixed_dot(instructions_for(rows), &values, &weights), expected);
+            }
         }
     }
 }

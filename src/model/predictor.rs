@@ -2,7 +2,7 @@
 
 use super::{ErrorBars, FittedModel};
 use crate::features::{Frequencies, Precision, Projector, Wave};
-use crate::linalg::mixed_dot;
+use crate::linalg::{instructions_for, mixed_dot};
 use ndarray::{Array2, ArrayView1};
 
 /// Rows whose features are held at once, and features: a model of very many takes fewer rows.
@@ -133,12 +133,13 @@ impl Predictor {
         predictions: &mut Predictions,
     ) {
         let features = projector.transform(self.model.inputs.prepare(codes.iter().copied()).view()); // rows×s
+        let arch = instructions_for(codes.len());
         let outputs = self.weights.rows().into_iter().zip(&self.model.intercepts);
         for (offset, row) in features.rows().into_iter().enumerate() {
             let at = first + offset;
             let features = row.to_slice().expect("features are row-major");
             for (value, (weights, intercept)) in predictions.values.row_mut(at).iter_mut().zip(outputs.clone()) {
-                *value = mixed_dot(features, weights.to_slice().expect("weights are row-major")) + intercept;
+                *value = mixed_dot(arch, features, weights.to_slice().expect("weights are row-major")) + intercept;
             }
             if let (Some(spreads), Some(spread)) = (&mut predictions.spreads, &self.model.spread) {
                 let deviations = spread.standard_deviations(features.iter().map(|feature| feature.to_f64()));
