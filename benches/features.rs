@@ -113,6 +113,7 @@ fn blas_then_cosines<'a>(map: &FeatureMap, inputs: ArrayView2<'a, f64>) -> impl 
         for (angles, mut features) in angles.rows().into_iter().zip(features.rows_mut()) {
             let (mut cosines, mut sines) = features.multi_slice_mut((s![..m], s![m..]));
             f32::cos_sin(
+                pulp::Arch::new(),
                 amplitude,
                 angles.as_slice().expect("contiguous"),
                 cosines.as_slice_mut().expect("contiguous"),
