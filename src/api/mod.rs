@@ -12,6 +12,9 @@ mod observe;
 /// Request bodies.
 mod body;
 
+/// Bodies that nobody reads to their end.
+mod leftover;
+
 /// Queries and names, checked.
 mod extract;
 
@@ -109,6 +112,7 @@ pub fn router(state: AppState) -> Router {
         .route("/v2/models/{model}/infer", post(inference_v2::infer))
         .route("/v2/models/{model}/versions/{version}", get(inference_v2::model_version))
         .route("/v2/models/{model}/versions/{version}/ready", get(inference_v2::version_ready))
+        .route("/v2/models/{model}/versions/{version}/stats", get(inference_v2::version_stats))
         .route("/v2/models/{model}/versions/{version}/infer", post(inference_v2::infer_version))
         .route("/v2/repository/index", post(inference_v2::index))
         .route("/v2/repository/models/{model}/load", post(inference_v2::load))
@@ -125,6 +129,7 @@ pub fn router(state: AppState) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
         .layer(axum::middleware::from_fn_with_state(state.clone(), observe::observe))
+        .layer(axum::middleware::map_request(leftover::let_in))
         .layer(DefaultBodyLimit::disable()) // ours are stated in answers
         .with_state(state)
 }

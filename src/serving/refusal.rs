@@ -33,6 +33,14 @@ impl Refusal {
         Self::Malformed { code, detail: detail.into() }
     }
 
+    /// A body that is not the JSON object it should be, or no JSON at all.
+    pub fn no_object(json: &mut jiter::Jiter) -> Self {
+        match json.next_skip() {
+            Ok(()) => Self::malformed("malformed_request", "the body must be a JSON object"),
+            Err(error) => Self::json(json, &error),
+        }
+    }
+
     /// JSON that is none.
     pub fn json(json: &jiter::Jiter, error: &jiter::JiterError) -> Self {
         let position = json.error_position(error.index);
