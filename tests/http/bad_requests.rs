@@ -22,8 +22,8 @@ async fn the_same_refusal_in_three_dialects() {
     assert_eq!((v2.status.as_u16(), v2.header("content-type")), (404, "application/json"));
     assert!(v2.json()["error"].is_string());
     let invocations = service.get("/invocations").await;
-    assert_eq!(invocations.status, 404);
-    assert_eq!(invocations.json()["error_code"], "ROUTE_NOT_FOUND");
+    assert_eq!(invocations.status, 405);
+    assert_eq!(invocations.json()["error_code"], "METHOD_NOT_ALLOWED");
     assert!(invocations.json()["message"].is_string());
     service.get("/v2x").await.refused(404, "route_not_found");
 }

@@ -2,6 +2,8 @@
 //! it is not.
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod aliases;
+mod artifacts;
 mod bad_requests;
 mod bad_tables;
 mod classifiers;
@@ -9,6 +11,7 @@ mod contract;
 mod crashes;
 mod datasets;
 mod exports;
+mod formats;
 mod harness;
 mod inspect;
 mod jobs;
