@@ -7,6 +7,7 @@ use super::extract::{ModelName, VersionNumber};
 use super::models::describe;
 use super::state::blocking;
 use crate::model::{check_model_name, read_artifact};
+use crate::serving::ShelfError;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -58,8 +59,10 @@ pub(super) async fn import(
         let description = model.describe().to_string();
         let artifact = uuid::Uuid::now_v7().to_string();
         let entry = Arc::new(importer.registry.publish(&name, &artifact, &model, &description, None)?);
-        importer.shelf.get(&entry)?;
-        Ok(entry)
+        match importer.shelf.get(&entry) {
+            Ok(_) | Err(ShelfError::Unloaded { .. }) => Ok(entry), // stored either way
+            Err(error) => Err(error.into()),
+        }
     })
     .await?;
     let location = format!("/api/v1/models/{}/versions/{}", entry.name, entry.version);

@@ -101,6 +101,15 @@ impl ApiError {
         Self { cause: Some(cause.to_string()), ..error }
     }
 
+    /// One line for clients that show no more: the first of several problems stands in it.
+    fn message(&self) -> String {
+        let text = |member: &Value| member.as_str().unwrap_or_default().to_owned();
+        match self.errors.as_slice() {
+            [first, _, ..] => format!("{}; {}: {}", self.detail, text(&first["pointer"]), text(&first["detail"])),
+            _ => self.detail.clone(),
+        }
+    }
+
     /// The body and headers for a path of this API.
     pub(super) fn render(&self, path: &str, request_id: &str) -> Response {
         let mut body = json!({
@@ -117,12 +126,12 @@ impl ApiError {
         let media_type = match dialect(path) {
             Dialect::Native => "application/problem+json",
             Dialect::InferenceV2 => {
-                body["error"] = json!(self.detail);
+                body["error"] = json!(self.message());
                 "application/json"
             }
             Dialect::Invocations => {
                 body["error_code"] = json!(self.code.to_uppercase());
-                body["message"] = json!(self.detail);
+                body["message"] = json!(self.message());
                 "application/json"
             }
         };
@@ -242,6 +251,7 @@ impl From<ArtifactError> for ApiError {
             ArtifactError::TooLarge { .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", error.to_string())
             }
+            ArtifactError::Read(_) => Self::malformed("unreadable_body", error.to_string()),
             ArtifactError::Encode(_) => Self::internal(error),
             _ => Self::invalid_field("invalid_artifact", "", error.to_string()),
         }

@@ -15,6 +15,9 @@ mod watch;
 /// Request bodies.
 mod body;
 
+/// Bodies that nobody reads to their end.
+mod leftover;
+
 /// Queries and names, checked.
 mod extract;
 
@@ -116,6 +119,7 @@ pub fn router(state: AppState) -> Router {
         .route("/v2/models/{model}/stats", get(inference_v2::model_stats))
         .route("/v2/models/{model}/versions/{version}", get(inference_v2::model_version))
         .route("/v2/models/{model}/versions/{version}/ready", get(inference_v2::version_ready))
+        .route("/v2/models/{model}/versions/{version}/stats", get(inference_v2::version_stats))
         .route("/v2/repository/index", post(inference_v2::index))
         .route("/v2/repository/models/{model}/load", post(inference_v2::load))
         .route("/v2/repository/models/{model}/unload", post(inference_v2::unload))
@@ -130,6 +134,7 @@ pub fn router(state: AppState) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
         .layer(from_fn_with_state(state.clone(), observe::observe))
+        .layer(axum::middleware::map_request(leftover::let_in))
         // Predictions are asked for a million times a day. They come after the layers and watch over themselves.
         .route("/api/v1/models/{model}/predict", post(predictions::predict).fallback(refuse.clone()))
         .route(

@@ -55,6 +55,9 @@ async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<S
         for removed in state.registry.delete(&name, version)? {
             state.shelf.forget(&removed);
         }
+        if state.registry.list(Some(&name)).is_empty() {
+            state.shelf.load(&name); // whoever takes the name next begins anew
+        }
         Ok(())
     })
     .await?;

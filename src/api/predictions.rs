@@ -17,6 +17,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use std::cell::Cell;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -70,7 +71,7 @@ async fn answer_by(
             answer_json(state, model, &options, &body, deadline).await
         }
         Format::Ndjson | Format::Csv | Format::Arrow => {
-            Box::pin(answer_stream(state, model, options, &parts.headers, body)).await
+            Box::pin(answer_stream(state, model, options, &parts.headers, body, deadline)).await
         }
     }
 }
@@ -173,6 +174,7 @@ async fn answer_stream(
     options: Options,
     headers: &HeaderMap,
     body: Body,
+    deadline: Instant,
 ) -> Result<Response, ApiError> {
     let encoding = content_encoding(headers)?;
     let limit = state.config.max_upload.0;
@@ -182,16 +184,20 @@ async fn answer_stream(
         model.meters.shed("overloaded");
         ApiError::busy("overloaded", "too many tables are being predicted at once")
     })?;
-    let source = blocking_reader(body, state.config.upload_idle_seconds);
+    let body = blocking_reader(body, state.config.upload_idle_seconds);
     let spool = Spool::new(&state.config.data_dir);
-    let patience = Duration::from_millis(state.config.prediction_timeout_ms);
+    let patience = deadline.saturating_duration_since(Instant::now()); // of every block
     let output = options.output;
     let model = Arc::clone(model);
     let spool = blocking(move || -> Result<Spool, ApiError> {
         let _permit = permit;
         let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
-        let source = encoding.decoder(source).map_err(unreadable)?;
-        predict_table(&model, &options, &outputs, Limited { source, left: limit, limit }, spool, patience)
+        let exceeded = Cell::new(false);
+        let outcome = encoding.decoder(body).map_err(unreadable).and_then(|source| {
+            let source = Limited { source, left: limit, exceeded: &exceeded };
+            predict_table(&model, &options, &outputs, source, spool, patience)
+        });
+        if exceeded.get() { Err(ApiError::too_large(limit)) } else { outcome }
     })
     .await?;
     Ok(([(header::CONTENT_TYPE, output.media_type())], spool.into_body()?).into_response())
@@ -232,19 +238,19 @@ fn predict_table(
     Ok(writer.finish()?)
 }
 
-/// A source that ends in an error where it grows beyond its limit.
-struct Limited<R> {
+/// A source that ends in an error where it grows beyond its limit, and says so.
+struct Limited<'a, R> {
     source: R,
     left: u64,
-    limit: u64,
+    exceeded: &'a Cell<bool>,
 }
 
-impl<R: Read> Read for Limited<R> {
+impl<R: Read> Read for Limited<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
-            let detail = format!("larger than the limit of {} bytes (after decompression)", self.limit);
-            std::io::Error::new(std::io::ErrorKind::FileTooLarge, detail)
+            self.exceeded.set(true);
+            std::io::Error::from(std::io::ErrorKind::FileTooLarge)
         })?;
         Ok(count)
     }

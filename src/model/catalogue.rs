@@ -55,14 +55,16 @@ impl Catalogue {
     ) -> Result<&Arc<ModelVersion>, RegistryError> {
         let ModelReference { name, alias } = reference;
         let entry = self.models.get(name).ok_or_else(|| RegistryError::NotFound { name: name.to_owned() })?;
-        let wanted = match (alias, version) {
-            (Some(alias), _) => Some(
-                *entry
-                    .aliases
-                    .get(alias)
-                    .ok_or_else(|| RegistryError::NoAlias { name: name.to_owned(), alias: alias.to_owned() })?,
-            ),
-            (None, version) => version,
+        let wanted = match alias {
+            None => version,
+            Some(alias) => {
+                let no_alias = || RegistryError::NoAlias { name: name.to_owned(), alias: alias.to_owned() };
+                let leads_to = *entry.aliases.get(alias).ok_or_else(no_alias)?;
+                if let Some(version) = version.filter(|version| *version != leads_to) {
+                    return Err(RegistryError::NoVersion { name: format!("{name}@{alias}"), version });
+                }
+                Some(leads_to)
+            }
         };
         match wanted {
             None => entry.versions.first(),

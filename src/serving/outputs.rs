@@ -147,7 +147,11 @@ impl Outputs {
             if let Some(reason) = output.refusal(model) {
                 return Err(Refusal::invalid(place(), reason));
             }
-            named.get_or_insert_with(Vec::new).push(*output);
+            let named = named.get_or_insert_with(Vec::new);
+            if named.contains(output) {
+                return Err(Refusal::invalid(place(), format!("'{name}' is named twice")));
+            }
+            named.push(*output);
         }
         Ok(Self::of_model(named, top_k, delta, model))
     }

@@ -11,6 +11,8 @@ pub struct RowBlock {
     /// Row after row.
     codes: Vec<f64>,
     width: usize,
+    /// Whether NaN is a missing cell, and not a mistake.
+    nan_is_missing: bool,
     /// Cells whose text training never saw.
     pub unknown_levels: u64,
 }
@@ -18,7 +20,12 @@ pub struct RowBlock {
 impl RowBlock {
     /// No rows of a model yet.
     pub fn of(model: &FittedModel) -> Self {
-        Self { codes: Vec::new(), width: model.inputs.encoding.columns.len(), unknown_levels: 0 }
+        Self { width: model.inputs.encoding.columns.len(), ..Self::default() }
+    }
+
+    /// No rows of a data frame yet: there NaN is a missing cell.
+    pub(super) fn of_frame(model: &FittedModel) -> Self {
+        Self { nan_is_missing: true, ..Self::of(model) }
     }
 
     /// How many rows.
@@ -64,11 +71,15 @@ impl RowBlock {
 
     /// Sets a cell of the last row; the error says what is wrong with it.
     pub(super) fn set(&mut self, model: &FittedModel, column: usize, cell: Cell) -> Result<(), CellError> {
-        self.keep(model, self.len() - 1, column, |column| column.code(cell))
+        self.set_at(model, self.len() - 1, column, cell)
     }
 
     /// The same for a cell of any row.
     pub fn set_at(&mut self, model: &FittedModel, row: usize, column: usize, cell: Cell) -> Result<(), CellError> {
+        let cell = match cell {
+            Cell::Number(number) if number.is_nan() && self.nan_is_missing => Cell::Missing,
+            cell => cell,
+        };
         self.keep(model, row, column, |column| column.code(cell))
     }
 

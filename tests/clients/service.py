@@ -1,6 +1,7 @@
 """A running `bochner serve`, to be called by any client."""
 
 import json
+import os
 import subprocess
 
 import requests
@@ -9,12 +10,13 @@ import requests
 class Service:
     """The built binary on a free port and an empty data directory."""
 
-    def __init__(self, binary, folder):
+    def __init__(self, binary, folder, *flags):
         self._log = open(folder / "log", "w+", encoding="utf-8")
         self._process = subprocess.Popen(
-            [binary, "serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data-dir", folder / "data"],
+            [binary, "serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data-dir", folder / "data", *flags],
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, "RUST_BACKTRACE": "0"},  # it would read the debug information of the whole binary
         )
         self.host, self.port = self._read_address()
         self.url = f"http://{self.host}:{self.port}"
@@ -30,6 +32,10 @@ class Service:
                 return host, int(port)
         raise RuntimeError("the service ended before it listened")
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def stop(self):
         self._session.close()
         self._process.terminate()
@@ -44,6 +50,16 @@ class Service:
 
     def post(self, path, body, **headers):
         return self._session.post(self.url + path, json=body, headers=headers)
+
+    def call(self, method, path, body=None):
+        return self._session.request(method, self.url + path, json=body)
+
+    def send(self, path, body, media_type=None, **headers):
+        """Posts bytes as they are; without a media type unless one is given. Underscores in names are hyphens."""
+        headers = {name.replace("_", "-"): str(value) for name, value in headers.items()}
+        if media_type is not None:
+            headers["content-type"] = media_type
+        return self._session.post(self.url + path, data=body, headers=headers)
 
     def upload(self, table, name, **parameters):
         """Uploads a table of columns; a cell that is None is missing."""

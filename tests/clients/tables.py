@@ -56,6 +56,12 @@ def complete():
     return with_targets(["price"], lambda row: [signal(row)], missing=0.0)
 
 
+def numbers(count=400):
+    """Three numbers and a smooth function of them: one matrix, for clients that know nothing else."""
+    cells = np.random.default_rng(3).normal(size=(count, 3))
+    return Table(["a", "b", "c", "y"], [row + [float(np.sin(row[0]) + row[1] * row[2])] for row in cells.tolist()])
+
+
 def two_targets():
     return with_targets(["price", "size"], lambda row: [signal(row), 100 * signal(row) ** 2])
 

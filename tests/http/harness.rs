@@ -91,6 +91,12 @@ impl Service {
         self.call("GET", path).await
     }
 
+    /// Puts JSON.
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+        let request = Request::put(path).header("content-type", "application/json");
+        self.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
     /// Posts JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_as(path, "application/json", body.to_string()).await

@@ -2,6 +2,8 @@
 //! it is not.
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod aliases;
+mod artifacts;
 mod bad_requests;
 mod bad_tables;
 mod batching;
@@ -11,6 +13,7 @@ mod crashes;
 mod datasets;
 mod exact_learner;
 mod exports;
+mod formats;
 mod harness;
 mod inspect;
 mod jobs;

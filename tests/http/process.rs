@@ -75,6 +75,12 @@ impl Process {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// Puts JSON and gives the status.
+    pub(crate) fn put(&self, path: &str, body: &Value) -> u16 {
+        let request = Self::agent().put(self.url(path)).content_type("application/json");
+        request.send(body.to_string()).unwrap().status().as_u16()
+    }
+
     pub(crate) fn upload(&self, name: &str, table: &str) -> Value {
         self.post(&format!("/api/v1/datasets?name={name}"), "text/csv", table)
     }

@@ -85,6 +85,16 @@ pub(in crate::api) async fn model_stats(
     Ok(Json(json!({"model_stats": [statistics(&model)]})))
 }
 
+/// `GET /v2/models/{model}/versions/{version}/stats`.
+pub(in crate::api) async fn version_stats(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    let model = state.load(&name, Some(version)).await?;
+    Ok(Json(json!({"model_stats": [statistics(&model)]})))
+}
+
 async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
     let model = state.load(name, version).await?;
     let versions = state.registry.list(Some(&model.entry.name));

@@ -18,7 +18,8 @@ mod metadata;
 /// Loading and unloading.
 mod repository;
 
-pub(super) use metadata::{live, model, model_ready, model_stats, model_version, ready, server, stats, version_ready};
+pub(super) use metadata::{live, model, model_ready, model_stats, model_version};
+pub(super) use metadata::{ready, server, stats, version_ready, version_stats};
 pub(super) use repository::{index, load, unload};
 
 use super::AppState;

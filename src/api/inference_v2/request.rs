@@ -72,7 +72,8 @@ impl InferRequest {
         request.binary_output = parameters.get("binary_data_output").and_then(Value::as_bool).unwrap_or(false);
         request.delta = parameters.get("delta").map(|delta| delta.as_f64().unwrap_or(f64::NAN));
         request.timeout_us = parameters.get("timeout").and_then(Value::as_u64).filter(|timeout| *timeout > 0);
-        request.outputs = requested.map(|list| read_outputs(&list, request.binary_output)).transpose()?;
+        let requested = requested.map(|list| read_outputs(&list, request.binary_output)).transpose()?;
+        request.outputs = requested.filter(|outputs| !outputs.is_empty());
         Ok(request)
     }
 }
@@ -121,7 +122,7 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
             "datatype" => datatype = read_small(json)?.as_str().and_then(Datatype::find),
             "parameters" => {
                 let parameters = object(read_small(json)?, &format!("{place}/parameters"))?;
-                size = parameters.get("binary_data_size").map(|size| size.as_u64().unwrap_or(u64::MAX));
+                size = parameters.get("binary_data_size").cloned();
             }
             "data" => elements = Some(read_data(json, place)?),
             _ => json.next_skip().map_err(|error| wrong(json, &error))?,
@@ -138,8 +139,9 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
         (None, None) => return Err(missing("data", "is not there, nor is binary_data_size")),
         (None, Some(elements)) => fit_type(elements, datatype, place)?,
         (Some(size), None) => {
-            let bytes = binary.take(usize::try_from(size).unwrap_or(usize::MAX), place)?;
-            Elements::from_bytes(datatype, bytes, place)?
+            let size = size.as_u64().and_then(|size| usize::try_from(size).ok());
+            let size = size.ok_or_else(|| missing("parameters/binary_data_size", "must be a whole number"))?;
+            Elements::from_bytes(datatype, binary.take(size, place)?, place)?
         }
     };
     let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));

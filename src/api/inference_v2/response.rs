@@ -53,7 +53,8 @@ pub(super) fn inner_shape(output: Output, model: &FittedModel) -> Vec<usize> {
     }
 }
 
-/// The classification extension: for each row the largest elements as `value:index:label`.
+/// The classification extension: for each row the largest elements as `value:index:label`, or `value:index` where an
+/// element is not that of a label.
 pub(super) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Result<Tensor, Refusal> {
     let Tensor { name, shape, elements } = tensor;
     let Elements::Numbers(numbers) = elements else {
@@ -62,6 +63,7 @@ pub(super) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Res
     let rows = shape.first().copied().unwrap_or_default();
     let width = numbers.len().checked_div(rows).unwrap_or_default().max(1);
     let count = count.min(width);
+    let labels = if labels.len() == width { labels } else { &[] };
     let mut texts = Vec::with_capacity(rows * count);
     for row in numbers.chunks_exact(width) {
         let mut order: Vec<usize> = (0..width).collect();

@@ -35,9 +35,22 @@ fn from_matrix(matrix: &Tensor, model: &FittedModel, limit: usize) -> Result<Row
 
 fn from_columns(tensors: &[Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let rows = tensors.first().and_then(|tensor| tensor.shape.first()).copied().unwrap_or_default();
+    let columns = &model.inputs.encoding.columns;
+    let found = find_columns(tensors, columns, rows)?; // before there is room for their rows
     let mut block = empty(rows, model, limit)?;
+    for (column, (known, tensor)) in columns.iter().zip(found).enumerate() {
+        for row in 0..rows {
+            set(&mut block, model, (row, column), &tensor.elements, row).map_err(|error| at(&error, row, known))?;
+        }
+    }
+    Ok(block)
+}
+
+/// The tensor of each column, of so many rows.
+fn find_columns<'t>(tensors: &'t [Tensor], columns: &[InputColumn], rows: usize) -> Result<Vec<&'t Tensor>, Refusal> {
     let mut problems = Vec::new();
-    for (column, known) in model.inputs.encoding.columns.iter().enumerate() {
+    let mut of_columns = Vec::with_capacity(columns.len());
+    for known in columns {
         let found = tensors.iter().enumerate().find(|(_, tensor)| tensor.name == known.name);
         let Some((index, tensor)) = found else {
             let nearest = suggest::nearest(&known.name, tensors.iter().map(|tensor| tensor.name.as_str()));
@@ -49,11 +62,9 @@ fn from_columns(tensors: &[Tensor], model: &FittedModel, limit: usize) -> Result
             let detail = format!("{:?} should be [{rows}] or [{rows}, 1]", tensor.shape);
             return Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail));
         }
-        for row in 0..rows {
-            set(&mut block, model, (row, column), &tensor.elements, row).map_err(|error| at(&error, row, known))?;
-        }
+        of_columns.push(tensor);
     }
-    if problems.is_empty() { Ok(block) } else { Err(Refusal::Invalid(problems)) }
+    if problems.is_empty() { Ok(of_columns) } else { Err(Refusal::Invalid(problems)) }
 }
 
 fn empty(rows: usize, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {

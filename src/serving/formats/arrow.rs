@@ -3,6 +3,7 @@
 use super::super::columns::{AnswerColumn, Cells};
 use super::super::rows::{Layout, RowBlock};
 use super::super::{Answer, Refusal};
+use super::BLOCK_ROWS;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use arrow_array::builder::{ListBuilder, StringBuilder};
@@ -17,6 +18,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Bytes handed to the decoder at once.
@@ -25,13 +27,16 @@ const CHUNK: usize = 1 << 16;
 /// Largest record batch. It is held whole; the decoder takes memory as bytes come, never as a header claims.
 const LARGEST_BATCH: usize = 256 << 20;
 
-/// Rows of a model read from an Arrow stream, a record batch at a time.
+/// Rows of a model read from an Arrow stream: a few bytes of it may stand for very many rows.
 pub struct ArrowRows<'m, R> {
     source: R,
     model: &'m FittedModel,
     decoder: StreamDecoder,
     pending: Buffer,
     layout: Option<Layout>,
+    /// The batch that is being read, and how many of its rows are.
+    current: Option<(RecordBatch, usize)>,
+    /// Batches read.
     batch: usize,
     /// Bytes taken since the last batch.
     taken: usize,
@@ -40,28 +45,42 @@ pub struct ArrowRows<'m, R> {
 impl<'m, R: Read> ArrowRows<'m, R> {
     pub(super) fn new(source: R, model: &'m FittedModel) -> Self {
         let (decoder, pending) = (StreamDecoder::new(), Buffer::from_vec(Vec::<u8>::new()));
-        Self { source, model, decoder, pending, layout: None, batch: 0, taken: 0 }
+        Self { source, model, decoder, pending, layout: None, current: None, batch: 0, taken: 0 }
     }
 
     pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
         loop {
+            if let Some((batch, start)) = self.current.take()
+                && start < batch.num_rows()
+            {
+                let rows = BLOCK_ROWS.min(batch.num_rows() - start);
+                let block = self.read_rows(&batch.slice(start, rows), start)?;
+                self.current = Some((batch, start + rows));
+                return Ok(Some(block));
+            }
             if self.pending.is_empty() && !self.fill()? {
                 self.decoder.finish().map_err(|error| malformed(&error))?;
                 return if self.layout.is_some() { Ok(None) } else { Err(Refusal::malformed("empty_body", EMPTY)) };
             }
-            let batch = self.decoder.decode(&mut self.pending).map_err(|error| malformed(&error))?;
+            let batch = self.decode()?;
             if self.layout.is_none() {
                 self.layout = self.decoder.schema().map(|schema| self.find_columns(&schema)).transpose()?;
             }
             if let Some(batch) = batch {
                 self.taken = 0;
-                let block = self.read_batch(&batch)?;
                 self.batch += 1;
-                if !block.is_empty() {
-                    return Ok(Some(block));
-                }
+                self.current = Some((batch, 0));
             }
         }
+    }
+
+    /// The next batch if its bytes are there. The decoder panics where a message points outside of itself; that is
+    /// no more than a malformed stream, and the decoder is not asked again.
+    fn decode(&mut self) -> Result<Option<RecordBatch>, Refusal> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.decoder.decode(&mut self.pending)));
+        let outside =
+            |_| Refusal::malformed("malformed_arrow", "not an Arrow stream: a message points outside of itself");
+        outcome.map_err(outside)?.map_err(|error| malformed(&error))
     }
 
     /// Takes more bytes; false at the end.
@@ -84,7 +103,8 @@ impl<'m, R: Read> ArrowRows<'m, R> {
         Layout::named(self.model, &names, "/schema")
     }
 
-    fn read_batch(&self, batch: &RecordBatch) -> Result<RowBlock, Refusal> {
+    /// The rows of a part of the current batch that begins at row `start`.
+    fn read_rows(&self, batch: &RecordBatch, start: usize) -> Result<RowBlock, Refusal> {
         let mut block = RowBlock::of(self.model);
         block.begin_rows(batch.num_rows());
         let positions = self.layout.iter().flat_map(|layout| &layout.positions);
@@ -98,7 +118,7 @@ impl<'m, R: Read> ArrowRows<'m, R> {
                 let cell = if array.is_null(row) { Cell::Missing } else { cells(row) };
                 block
                     .set_at(self.model, row, column, cell)
-                    .map_err(|error| error.at(&format!("/batches/{}/{row}", self.batch), known))?;
+                    .map_err(|error| error.at(&format!("/batches/{}/{}", self.batch - 1, start + row), known))?;
             }
         }
         Ok(block)

@@ -91,13 +91,17 @@ impl Grid {
         Ok(())
     }
 
-    /// The rows as a model takes them.
-    pub(super) fn into_block(self, model: &FittedModel, layout: &Layout) -> Result<RowBlock, Refusal> {
+    /// The rows as a model takes them, put into an empty block.
+    pub(super) fn into_block(
+        self,
+        mut block: RowBlock,
+        model: &FittedModel,
+        layout: &Layout,
+    ) -> Result<RowBlock, Refusal> {
         if self.width != layout.width {
             let detail = format!("has {} cells where {} are expected", self.width, layout.width);
             return Err(Refusal::invalid(self.row(0), detail));
         }
-        let mut block = RowBlock::of(model);
         let columns = &model.inputs.encoding.columns;
         let plain = columns.iter().all(|column| column.kind == crate::dataset::ColumnKind::Numeric);
         if plain && layout.is_natural() && self.numbers.iter().all(|number| number.is_finite()) {

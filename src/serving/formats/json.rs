@@ -99,7 +99,7 @@ impl Members {
     fn read(&mut self, member: Member, json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
         match member {
             Member::Rows => self.rows = Some(Grid::read(json, "/rows", model, limit)?),
-            Member::Records => self.records = Some(read_records(json, model, "/records", limit)?),
+            Member::Records => self.records = Some(read_records(json, RowBlock::of(model), model, "/records", limit)?),
             Member::Columns => {
                 let names: Option<Vec<String>> = serde_json::from_value(read_small(json)?).ok();
                 self.columns = Some(names.ok_or_else(|| Refusal::invalid("/columns", "must be a list of texts"))?);
@@ -129,7 +129,8 @@ impl Members {
                     Some(names) => Layout::named(model, &names, "/columns")?,
                     None => Layout::natural(model),
                 };
-                Ok(JsonRequest { block: grid.into_block(model, &layout)?, place: "/rows", outputs })
+                let block = grid.into_block(RowBlock::of(model), model, &layout)?;
+                Ok(JsonRequest { block, place: "/rows", outputs })
             }
             (None, Some(block), None) => Ok(JsonRequest { block, place: "/records", outputs }),
             (None, Some(_), Some(_)) => {
@@ -150,14 +151,14 @@ pub fn read_small(json: &mut Jiter) -> Result<Value, Refusal> {
         .map_err(|error| Refusal::malformed("malformed_json", format!("not JSON: {error}")))
 }
 
-/// A list of records into rows of the model.
+/// A list of records into rows of the model, put into an empty block.
 pub(super) fn read_records(
     json: &mut Jiter,
+    mut block: RowBlock,
     model: &FittedModel,
     place: &str,
     limit: usize,
 ) -> Result<RowBlock, Refusal> {
-    let mut block = RowBlock::of(model);
     let malformed = |json: &Jiter, error: JiterError| Refusal::json(json, &error);
     if json.peek().map_err(|error| malformed(json, error))? != Peek::Array {
         return Err(Refusal::invalid(place, "must be a list"));

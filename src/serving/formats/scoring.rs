@@ -1,4 +1,5 @@
-//! The JSON of MLflow's scoring server: a data frame split or as records, or tensors by row or by column.
+//! The JSON of MLflow's scoring server: a data frame split or as records, or tensors by row or by column. In data
+//! frames NaN is a missing cell, as pandas has it; in tensors it is a mistake.
 
 use super::super::rows::{Layout, RowBlock};
 use super::super::{OutputRequest, Refusal};
@@ -39,9 +40,11 @@ impl ScoringRequest {
             }
             match name.as_str() {
                 "dataframe_split" => block = Some(read_split(&mut json, model, limit)?),
-                "dataframe_records" => block = Some(read_records(&mut json, model, &place, limit)?),
+                "dataframe_records" => {
+                    block = Some(read_records(&mut json, RowBlock::of_frame(model), model, &place, limit)?)
+                }
                 "instances" => block = Some(read_instances(&mut json, model, &place, limit)?),
-                "inputs" => block = Some(read_inputs(&mut json, model, limit)?),
+                "inputs" => block = Some(read_inputs(&mut json, model, limit, body.len())?),
                 "params" => outputs = read_params(&read_small(&mut json)?)?,
                 _ => {
                     let nearest = suggest::nearest(&name, TABLES.into_iter());
@@ -82,7 +85,7 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
             Layout::named(model, &names.ok_or_else(|| Refusal::invalid(place, "must be a list of texts"))?, place)?
         }
     };
-    data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(model, &layout)
+    data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(RowBlock::of_frame(model), model, &layout)
 }
 
 /// A list of rows, each a list, a record, or, for a model of one column, a cell.
@@ -122,13 +125,15 @@ fn read_single(
     block.set(model, 0, cell).map_err(|error| error.at(place, column))
 }
 
-/// Rows as `instances`, or an object with a list for each column.
-fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+/// Rows as `instances`, or an object with a list for each column, in a body of so many bytes.
+fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize) -> Result<RowBlock, Refusal> {
     const PLACE: &str = "/inputs";
     let columns = &model.inputs.encoding.columns;
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Object {
         return read_instances(json, model, PLACE, limit);
     }
+    // A cell takes a byte at least, so that one long column alone does not make room for all.
+    let limit = limit.min(bytes / columns.len().max(1));
     let mut block = RowBlock::of(model);
     let mut names = Vec::new();
     let mut key = owned(json.known_object()).map_err(|error| Refusal::json(json, &error))?;
@@ -168,7 +173,8 @@ fn read_column(
         if is_first && row < limit {
             block.begin_row();
         } else if row >= block.len() {
-            return Err(Refusal::invalid(place, format!("has more than {} cells", block.len())));
+            let others = if is_first { "the limit, or the other columns" } else { "the first column" };
+            return Err(Refusal::invalid(place, format!("has more than {} cells: more than {others}", block.len())));
         }
         let nested = peek == Peek::Array;
         let peek = if nested {
@@ -193,7 +199,11 @@ fn read_column(
 /// `params`: what is asked for.
 fn read_params(params: &Value) -> Result<OutputRequest, Refusal> {
     const KNOWN: [&str; 3] = ["outputs", "top_k", "delta"];
-    let Some(params) = params.as_object() else { return Ok(OutputRequest::default()) };
+    let params = match params {
+        Value::Object(params) => params,
+        Value::Null => return Ok(OutputRequest::default()),
+        _ => return Err(Refusal::invalid("/params", "must be an object")),
+    };
     if let Some(name) = params.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let nearest = suggest::nearest(name, KNOWN.into_iter());
         return Err(Refusal::invalid(pointer("/params", name), format!("unknown parameter{nearest}")));

@@ -1,0 +1,168 @@
+//! Models as files: out of one service and into another.
+
+use crate::harness::{Answer, Service};
+use axum::body::Body;
+use axum::http::Request;
+use bochner::model::{FittedModel, decode, encode};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const ARTIFACT: &str = "/api/v1/models/waves/versions/1/artifact";
+const PAYLOAD: usize = 52;
+
+async fn export(service: &Service) -> Vec<u8> {
+    let answer = service.get(ARTIFACT).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.bytes
+}
+
+async fn import(service: &Service, model: &str, bytes: impl Into<Body>) -> Answer {
+    service.post_as(&format!("/api/v1/models/{model}/versions"), "application/octet-stream", bytes).await
+}
+
+async fn predict(service: &Service, model: &str) -> Value {
+    let rows = json!({"rows": [[0.3, "green", true], [null, "red", false]], "outputs": ["value", "interval"]});
+    service.post(&format!("/api/v1/models/{model}/predict"), &rows).await.ok(200)["predictions"].clone()
+}
+
+#[tokio::test]
+async fn a_model_taken_elsewhere_is_the_same_model() {
+    let service = Service::with_model().await;
+    let answer = service.get(ARTIFACT).await;
+    assert_eq!(answer.header("content-type"), "application/octet-stream");
+    assert_eq!(answer.header("content-disposition"), "attachment; filename=\"waves-1.bochner\"");
+    assert_eq!(answer.header("content-length"), answer.bytes.len().to_string());
+    let told = service.get("/api/v1/models/waves/versions/1").await.ok(200);
+    assert_eq!(answer.header("etag"), format!("\"{}\"", told["artifact_sha256"].as_str().unwrap()));
+    assert_eq!(bochner::files::hex(&Sha256::digest(&answer.bytes)), told["artifact_sha256"].as_str().unwrap());
+
+    let elsewhere = Service::start();
+    let imported = import(&elsewhere, "moved", answer.bytes.clone()).await;
+    assert_eq!(imported.header("location"), "/api/v1/models/moved/versions/1");
+    let imported = imported.ok(201);
+    assert_eq!((&imported["model"], &imported["version"]), (&json!("moved"), &json!(1)));
+    for same in ["artifact_sha256", "artifact_bytes", "spec", "columns", "target", "shapes", "example_row"] {
+        assert_eq!(imported[same], told[same], "{same}");
+    }
+    assert_eq!(elsewhere.get("/api/v1/models/moved/versions/1").await.ok(200), imported);
+    assert_eq!(predict(&elsewhere, "moved").await, predict(&service, "waves").await);
+    let guarantees = elsewhere.get("/api/v1/models/moved/guarantees").await.ok(200);
+    assert_eq!(guarantees["guarantees"], service.get("/api/v1/models/waves/guarantees").await.ok(200)["guarantees"]);
+    // Once more is one version more, and the file is the same again.
+    assert_eq!(import(&elsewhere, "moved", answer.bytes.clone()).await.ok(201)["version"], 2);
+    let again = elsewhere.get("/api/v1/models/moved/versions/2/artifact").await;
+    assert_eq!(again.bytes, answer.bytes);
+}
+
+#[tokio::test]
+async fn a_compressed_file_is_taken() {
+    let service = Service::with_model().await;
+    let packed = zstd::encode_all(export(&service).await.as_slice(), 1).unwrap();
+    let request = Request::post("/api/v1/models/packed/versions").header("content-encoding", "zstd");
+    let imported = service.send(request.body(Body::from(packed.clone())).unwrap()).await.ok(201);
+    assert_eq!(imported["version"], 1);
+    assert_eq!(predict(&service, "packed").await, predict(&service, "waves").await);
+    let request = Request::post("/api/v1/models/packed/versions").header("content-encoding", "zstd");
+    let cut = packed[..packed.len() - 9].to_vec();
+    service.send(request.body(Body::from(cut)).unwrap()).await.refused(400, "unreadable_body");
+}
+
+/// The file with a right checksum and something changed in the model.
+fn forged(good: &[u8], change: impl Fn(&mut FittedModel)) -> Vec<u8> {
+    let mut model = decode(good).unwrap();
+    change(&mut model);
+    encode(&model).unwrap()
+}
+
+/// The file with bytes changed and everything else as it was.
+fn patched(good: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut bad = good.to_vec();
+    bad[at..at + bytes.len()].copy_from_slice(bytes);
+    bad
+}
+
+#[tokio::test]
+async fn hostile_files_are_refused_and_leave_nothing() {
+    let service = Service::with_model().await;
+    let good = export(&service).await;
+    let mut resealed = patched(&good, PAYLOAD, &[0xff; 16]);
+    let checksum = Sha256::digest(&resealed[PAYLOAD..]);
+    resealed[20..PAYLOAD].copy_from_slice(&checksum);
+    for (bad, status, word) in [
+        (Vec::new(), 422, "magic"),
+        (b"x,y\n1,2\n".to_vec(), 422, "magic"),
+        (good[..20].to_vec(), 422, "magic"),
+        (patched(&good, 0, b"b"), 422, "magic"),
+        (patched(&good, 8, &2_u32.to_le_bytes()), 422, "format version 2 is not known"),
+        (patched(&good, 8, &[0xff; 4]), 422, "is not known"),
+        (good[..good.len() - 1].to_vec(), 422, "the header promises"),
+        (good[..PAYLOAD].to_vec(), 422, "the header promises"),
+        ([good.as_slice(), b"x"].concat(), 422, "the header promises"),
+        (patched(&good, good.len() / 2, &[good[good.len() / 2] ^ 1]), 422, "checksum"),
+        (patched(&good, 12, &(good.len() as u64).to_le_bytes()), 422, "the header promises"),
+        (patched(&good, 12, &(10_u64 << 30).to_le_bytes()), 413, "the limit is"),
+        (patched(&good, 12, &[0xff; 8]), 413, "the limit is"),
+        (resealed, 422, ""),
+        (forged(&good, |model| model.weights[[3, 0]] = f64::NAN), 422, "the weights hold a number that is not finite"),
+        (forged(&good, |model| model.intercepts[0] = f64::INFINITY), 422, "not finite"),
+        (forged(&good, |model| model.intercepts.push(0.0)), 422, "disagree"),
+        (forged(&good, |model| model.inputs.scaling.fill.push(0.0)), 422, "scaling and encoding"),
+        (forged(&good, |model| model.map.phases.push(0.0)), 422, "disagree"),
+    ] {
+        let code = if status == 413 { "body_too_large" } else { "invalid_artifact" };
+        let body = import(&service, "hostile", bad).await.refused(status, code);
+        assert!(body["detail"].as_str().unwrap().contains(word), "{body}");
+    }
+    service.get("/api/v1/models/hostile").await.refused(404, "model_not_found");
+    assert_eq!(service.get("/api/v1/models").await.ok(200)["models"].as_array().unwrap().len(), 1);
+    assert_eq!(import(&service, "hostile", good).await.ok(201)["version"], 1);
+}
+
+#[tokio::test]
+async fn files_beyond_the_limit_are_refused_by_their_length() {
+    let service = Service::with_model().await;
+    let good = export(&service).await;
+    let small = Service::with(&["--max-artifact", "1000"]);
+    let announced = Request::post("/api/v1/models/m/versions").header("content-length", good.len());
+    small.send(announced.body(Body::from(good.clone())).unwrap()).await.refused(413, "body_too_large");
+    let body = import(&small, "m", good).await.refused(413, "body_too_large");
+    assert!(body["detail"].as_str().unwrap().contains("1000"), "{body}");
+    small.get("/api/v1/models/m").await.refused(404, "model_not_found");
+}
+
+#[tokio::test]
+async fn names_and_versions_that_are_not_there() {
+    let service = Service::with_model().await;
+    let good = export(&service).await;
+    import(&service, "a@b", good.clone()).await.refused(422, "invalid_model_name");
+    import(&service, "..", good.clone()).await.refused(422, "invalid_model_name");
+    service.get("/api/v1/models/waves/versions/9/artifact").await.refused(404, "version_not_found");
+    service.get("/api/v1/models/nobody/versions/1/artifact").await.refused(404, "model_not_found");
+    service.get("/api/v1/models/waves/versions").await.refused(405, "method_not_allowed");
+}
+
+/// Out of service, and back in it; versions come and go meanwhile.
+#[tokio::test]
+async fn a_model_is_unloaded_and_loaded() {
+    let service = Service::with_model().await;
+    let before = predict(&service, "waves").await;
+    let rows = json!({"rows": [[0.3, "green", true]]});
+    service.post("/v2/repository/models/waves/unload", &json!({})).await.ok(200);
+    for path in ["/api/v1/models/waves/predict", "/api/v1/models/waves/versions/1/predict"] {
+        service.post(path, &rows).await.refused(409, "model_unloaded");
+    }
+    assert_eq!(service.get("/v2/models/waves/ready").await.json()["code"], "model_unloaded");
+    assert_eq!(service.post("/invocations", &rows).await.json()["error_code"], "MODEL_UNLOADED");
+    service.put("/api/v1/models/waves/aliases/live", &json!({"version": 1})).await.refused(409, "model_unloaded");
+    service.get("/api/v1/models/waves").await.ok(200); // it is still told about, and can be taken away
+    let good = export(&service).await;
+    assert_eq!(import(&service, "waves", good.clone()).await.ok(201)["version"], 2);
+    service.post("/api/v1/models/waves/predict", &rows).await.refused(409, "model_unloaded");
+    service.post("/v2/repository/models/waves/load", &json!({})).await.ok(200);
+    assert_eq!(predict(&service, "waves").await, before);
+    // A name that was unloaded when its model was deleted is free.
+    service.post("/v2/repository/models/waves/unload", &json!({})).await.ok(200);
+    service.call("DELETE", "/api/v1/models/waves").await.ok(204);
+    import(&service, "waves", good).await.ok(201);
+    assert_eq!(predict(&service, "waves").await, before);
+}

@@ -1,0 +1,128 @@
+//! Tables in and answers out. That every format says the same is tested with other people's readers and writers, in
+//! `tests/clients`; here is what those cannot do.
+
+use crate::harness::{Answer, Service};
+use arrow_array::{ArrayRef, BooleanArray, NullArray, RecordBatch};
+use arrow_ipc::writer::StreamWriter;
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use serde_json::json;
+use std::sync::Arc;
+
+const PREDICT: &str = "/api/v1/models/waves/predict";
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+const TABLE: &str = "x,colour,even\n0.3,green,true\n,red,false\n";
+
+async fn send(service: &Service, headers: &[(&str, &str)], body: &'static str) -> Answer {
+    let request = headers.iter().fold(Request::post(PREDICT), |request, (name, value)| request.header(*name, *value));
+    service.send(request.body(Body::from(body)).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_table_is_answered_in_the_format_that_is_asked_for() {
+    let service = Service::with_model().await;
+    let rows = json!({"rows": [[0.3, "green", true], [null, "red", false]]});
+    let expected = service.post(PREDICT, &rows).await.ok(200);
+    let csv = ("content-type", "text/csv");
+    let answer = send(&service, &[csv, ("accept", "application/json")], TABLE).await;
+    assert_eq!(answer.ok(200), expected);
+    let lines: Vec<String> = expected["predictions"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    let answer = send(&service, &[csv], TABLE).await;
+    assert_eq!(answer.header("content-type"), "text/csv");
+    assert_eq!(answer.text(), format!("value\n{}\n", lines.join("\n")));
+    let answer = send(&service, &[csv, ("accept", "application/x-ndjson")], TABLE).await;
+    assert_eq!(answer.text(), format!("{}\n", lines.join("\n")));
+    let lines = "[0.3, \"green\", true]\n\n{\"even\": false, \"colour\": \"red\", \"x\": null}";
+    let answer = send(&service, &[("content-type", "application/jsonl"), ("accept", "text/csv")], lines).await;
+    assert_eq!(answer.text(), send(&service, &[csv], TABLE).await.text());
+    send(&service, &[csv, ("accept", "text/html")], TABLE).await.refused(406, "not_acceptable");
+}
+
+#[tokio::test]
+async fn times_that_are_none() {
+    let service = Service::with_model().await;
+    for media_type in ["text/csv", "application/json"] {
+        for wrong in ["", "0", "-1", "1.5", "soon", "99999999999999999999"] {
+            let answer = send(&service, &[("content-type", media_type), ("x-timeout-ms", wrong)], TABLE).await;
+            let body = answer.refused(400, "invalid_header");
+            assert!(body["detail"].as_str().unwrap().contains("x-timeout-ms"), "{body}");
+        }
+    }
+    for right in ["1000", "18446744073709551615"] {
+        let answer = send(&service, &[("content-type", "text/csv"), ("x-timeout-ms", right)], TABLE).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn more_tables_at_once_than_allowed_are_refused() {
+    let service = Service::with(&["--max-concurrent-predictions", "1"]);
+    service.upload("name=waves", crate::harness::waves(60)).await.ok(201);
+    service.train("waves", "waves", &json!({"features": {"count": 8}})).await;
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<Result<Bytes, std::io::Error>>();
+    let stream = futures_util::stream::unfold(receiver, |mut receiver| async {
+        let chunk = receiver.recv().await?;
+        Some((chunk, receiver))
+    });
+    let slow = Request::post(PREDICT).header("content-type", "text/csv").body(Body::from_stream(stream)).unwrap();
+    let slow = service.send(slow);
+    let other = async {
+        sender.send(Ok(Bytes::from(TABLE))).unwrap();
+        // The slow one has its place as soon as it has been looked at once.
+        for _ in 0..200 {
+            let answer = send(&service, &[("content-type", "text/csv")], TABLE).await;
+            if answer.status == 503 {
+                answer.refused(503, "overloaded");
+                assert_eq!(answer.header("retry-after"), "1");
+                drop(sender);
+                return;
+            }
+        }
+        panic!("never refused");
+    };
+    let (slow, ()) = tokio::join!(slow, other);
+    assert_eq!(slow.status, 200, "{}", slow.text());
+    assert_eq!(slow.text(), send(&service, &[("content-type", "text/csv")], TABLE).await.text());
+}
+
+/// An Arrow stream of one batch.
+fn arrow(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// A column of nulls takes no bytes however long it is: no memory may be taken for its rows.
+#[tokio::test]
+async fn rows_that_cost_the_sender_nothing_cost_us_nothing() {
+    let service = Service::with_model().await;
+    let nulls = || Arc::new(NullArray::new(1 << 40)) as ArrayRef;
+    let body = arrow(vec![("x", nulls()), ("colour", nulls()), ("even", nulls())]);
+    assert!(body.len() < 2000);
+    let answer = service.post_as(PREDICT, ARROW, body).await;
+    let body = answer.refused(422, "invalid_prediction_request");
+    assert_eq!(body["errors"][0]["pointer"], "/schema/x", "{body}");
+}
+
+/// A bit a row: a batch is cut into blocks before its rows become numbers.
+#[tokio::test]
+async fn a_batch_is_read_in_blocks() {
+    let service = Service::start();
+    let table: String = (0..50).map(|i| format!("{},{}\n", i % 2 == 0, i % 2)).collect();
+    service.upload("name=bits", format!("bit,y\n{table}")).await.ok(201);
+    service.train("bits", "bits", &json!({"features": {"count": 2}, "lambda": 0.1})).await;
+    let bits: BooleanArray = (0..20_000).map(|i| (i % 7 != 0).then_some(i % 2 == 0)).collect();
+    let request = Request::post("/api/v1/models/bits/predict").header("content-type", ARROW);
+    let request = request.header("accept", "application/json");
+    let body = arrow(vec![("bit", Arc::new(bits))]);
+    let answer = service.send(request.body(Body::from(body)).unwrap()).await.ok(200);
+    let predictions = answer["predictions"].as_array().unwrap();
+    let rows = json!({"rows": [[true], [false], [null]]});
+    let expected = service.post("/api/v1/models/bits/predict", &rows).await.ok(200);
+    assert_eq!(predictions.len(), 20_000);
+    for (at, prediction) in predictions.iter().enumerate() {
+        let kind = if at % 7 == 0 { 2 } else { at % 2 };
+        assert_eq!(*prediction, expected["predictions"][kind], "row {at}");
+    }
+}
