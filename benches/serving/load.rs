@@ -39,7 +39,9 @@ pub(crate) fn load(address: SocketAddr, request: &Arc<[u8]>, connections: usize,
     let mut connections: Vec<Connection> = (0..connections).map(|_| Connection::open(address)).collect();
     let mut outcome = Outcome::default();
     let start = Instant::now();
-    connections.iter_mut().for_each(|connection| connection.send(request));
+    for connection in &mut connections {
+        connection.send(request);
+    }
     while !connections.is_empty() {
         let over = start.elapsed() >= time;
         connections.retain_mut(|connection| {

@@ -124,14 +124,15 @@ pub(crate) fn be_bare() {
 }
 
 fn table(rows: usize, inputs: usize) -> String {
-    let mut text = (0..inputs).map(|column| format!("x{column},")).collect::<String>() + "y\n";
+    let names: Vec<String> = (0..inputs).map(|column| format!("x{column}")).collect();
+    let mut lines = vec![names.join(",") + ",y"];
     for row in 0..rows {
         let cells = row_of(row, inputs);
         let target = (3.0 * cells[0]).sin() + cells[cells.len() - 1];
-        text += &cells.iter().map(|cell| format!("{cell:.4},")).collect::<String>();
-        text += &format!("{target:.4}\n");
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:.4}")).collect();
+        lines.push(format!("{},{target:.4}", cells.join(",")));
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 /// A row of numbers between 0 and 1.

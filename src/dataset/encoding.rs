@@ -143,12 +143,11 @@ impl InputColumn {
     /// The code of a cell that is written as text whatever it holds, as in CSV.
     pub fn code_of_text(&self, text: &str) -> Result<f64, EncodingError> {
         match (self.kind, read(text.trim_ascii())) {
-            (ColumnKind::Categorical, _) => self.code(Cell::Text(text)),
+            (ColumnKind::Categorical, _) | (_, Reading::Text) => self.code(Cell::Text(text)),
             (_, Reading::Missing) => Ok(f64::NAN),
             (_, Reading::Number(number)) => self.code(Cell::Number(number)),
             (_, Reading::NotFinite) => Err(EncodingError::NotFinite),
             (_, Reading::Boolean(value)) => self.code(Cell::Boolean(value)),
-            (_, Reading::Text) => self.code(Cell::Text(text)),
         }
     }
 

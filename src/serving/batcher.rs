@@ -138,7 +138,7 @@ impl Batcher {
             replies.push(receiver);
         }
         queue.rows += rows;
-        self.meters.queued_rows.set(queue.rows as i64);
+        self.meters.queued(queue.rows);
         let wanted = queue.entries.len().min(self.pool.threads());
         while queue.active < wanted {
             queue.active += 1;
@@ -201,7 +201,7 @@ impl Batcher {
                 batch.push(entry);
             }
         }
-        self.meters.queued_rows.set(queue.rows as i64);
+        self.meters.queued(queue.rows);
         batch
     }
 

@@ -145,12 +145,11 @@ impl Layout {
         let mut problems = Vec::new();
         let mut positions = Vec::new();
         for column in &model.inputs.encoding.columns {
-            match names.iter().position(|name| *name == column.name) {
-                Some(position) => positions.push(position),
-                None => {
-                    let nearest = crate::suggest::nearest(&column.name, names.iter().map(String::as_str));
-                    problems.push(Problem::new(place, format!("the model needs column '{}'{nearest}", column.name)));
-                }
+            if let Some(position) = names.iter().position(|name| *name == column.name) {
+                positions.push(position);
+            } else {
+                let nearest = crate::suggest::nearest(&column.name, names.iter().map(String::as_str));
+                problems.push(Problem::new(place, format!("the model needs column '{}'{nearest}", column.name)));
             }
         }
         if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {

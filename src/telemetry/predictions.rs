@@ -171,8 +171,7 @@ pub struct ModelMeters {
     pub unknown_levels: Counter,
     /// Rows computed together.
     pub batch_rows: Histogram,
-    /// Rows that wait.
-    pub queued_rows: Gauge,
+    queued_rows: Gauge,
     /// What it takes in memory.
     pub memory_bytes: Gauge,
     /// Body to rows.
@@ -240,6 +239,11 @@ impl ModelMeters {
         let VersionLabels { model, version } = self.labels.clone();
         let labels = OutcomeLabels { model, version, protocol: protocol.name(), outcome };
         self.metrics.requests.get_or_create(&labels).inc();
+    }
+
+    /// So many rows wait.
+    pub fn queued(&self, rows: usize) {
+        self.queued_rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
     }
 
     /// Rows were not computed.

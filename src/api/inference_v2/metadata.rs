@@ -101,7 +101,7 @@ async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<
     let fitted = model.predictor.model();
     let output = |output: &Output| {
         let mut shape = vec![-1];
-        shape.extend(inner_shape(*output, fitted).into_iter().map(|size| size as i64));
+        shape.extend(inner_shape(*output, fitted).into_iter().map(|size| i64::try_from(size).unwrap_or(-1)));
         let datatype = if matches!(output, Output::Label | Output::LabelSet) { "BYTES" } else { "FP64" };
         json!({"name": output.name(), "datatype": datatype, "shape": shape})
     };

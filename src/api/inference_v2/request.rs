@@ -204,10 +204,11 @@ impl Data {
 /// JSON elements as what the tensor says it is.
 fn fit_type(elements: Elements, datatype: Datatype, place: &str) -> Result<Elements, Refusal> {
     let fits = match (&elements, datatype) {
-        (Elements::Texts(_), Datatype::Bytes) | (Elements::Booleans(_), Datatype::Bool) => true,
         (Elements::Numbers(numbers), Datatype::Bool) => numbers.iter().all(|number| *number == 0.0 || *number == 1.0),
         (Elements::Numbers(numbers), Datatype::Bytes) => numbers.is_empty(),
-        (Elements::Numbers(_), _) => true,
+        (Elements::Numbers(_), _) | (Elements::Texts(_), Datatype::Bytes) | (Elements::Booleans(_), Datatype::Bool) => {
+            true
+        }
         (Elements::Texts(_) | Elements::Booleans(_), _) => false,
     };
     if !fits {

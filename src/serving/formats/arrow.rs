@@ -184,7 +184,7 @@ pub(super) struct ArrowWriter<W: Write> {
 /// The stream begins with the first block, which tells the columns.
 enum State<W: Write> {
     New(Option<W>),
-    Begun(StreamWriter<W>),
+    Begun(Box<StreamWriter<W>>),
 }
 
 impl<W: Write> ArrowWriter<W> {
@@ -203,7 +203,7 @@ impl<W: Write> ArrowWriter<W> {
             && let Some(target) = target.take()
         {
             let writer = StreamWriter::try_new(target, &schema).map_err(io::Error::other)?;
-            self.state = State::Begun(writer);
+            self.state = State::Begun(Box::new(writer));
         }
         let batch = RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?;
         match &mut self.state {

@@ -63,10 +63,11 @@ pub(super) fn write(answer: Answer, with_header: bool, target: &mut impl Write) 
                 target.write_all(b",")?;
             }
             match &column.cells {
-                Cells::Numbers(numbers) => match numbers[row] {
-                    Some(number) => write!(target, "{number}")?,
-                    None => {}
-                },
+                Cells::Numbers(numbers) => {
+                    if let Some(number) = numbers[row] {
+                        write!(target, "{number}")?;
+                    }
+                }
                 Cells::Texts(texts) => target.write_all(quoted(&texts[row]).as_bytes())?,
                 Cells::Lists(lists) => target.write_all(quoted(&serde_json::to_string(&lists[row])?).as_bytes())?,
             }

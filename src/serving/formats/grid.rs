@@ -113,15 +113,11 @@ impl Grid {
             for (column, &position) in layout.positions.iter().enumerate() {
                 let cell = self.cell(row * self.width + position, numbers[position]);
                 let place = || self.row(row);
-                match cell {
-                    Some(cell) => {
-                        block.set(model, column, cell).map_err(|error| error.at(&place(), &columns[column]))?
-                    }
-                    None => {
-                        let pointer = crate::problem::pointer(&place(), &columns[column].name);
-                        return Err(Refusal::invalid(pointer, NOT_A_CELL));
-                    }
-                }
+                let Some(cell) = cell else {
+                    let pointer = crate::problem::pointer(&place(), &columns[column].name);
+                    return Err(Refusal::invalid(pointer, NOT_A_CELL));
+                };
+                block.set(model, column, cell).map_err(|error| error.at(&place(), &columns[column]))?;
             }
         }
         Ok(block)

@@ -208,9 +208,9 @@ pub(super) fn read_record(
     let mut next = find_column(json.known_object(), columns, expected, &mut names);
     loop {
         match next {
-            Ok(None) => break,
-            Ok(Some(None)) => json.next_skip().map_err(|error| Refusal::json(json, &error))?,
-            Ok(Some(Some(column))) => {
+            Ok(Key::End) => break,
+            Ok(Key::Other) => json.next_skip().map_err(|error| Refusal::json(json, &error))?,
+            Ok(Key::Column(column)) => {
                 let peek = json.peek().map_err(|error| Refusal::json(json, &error))?;
                 let outcome = match read_cell(json, peek)? {
                     Some(cell) => block.set(model, column, cell).map_err(|error| error.at(place, &columns[column])),
@@ -266,20 +266,27 @@ pub(super) fn read_row(
 
 pub(super) const NOT_A_CELL: &str = "must be a number, a text, a boolean or null";
 
+/// What the next key of a record is.
+enum Key {
+    End,
+    Other,
+    Column(usize),
+}
+
 /// The column that a key names; a key that names none is kept for the "did you mean".
 fn find_column(
     key: Result<Option<&str>, JiterError>,
     columns: &[crate::dataset::InputColumn],
     expected: usize,
     unknown: &mut Vec<String>,
-) -> Result<Option<Option<usize>>, JiterError> {
-    let Some(key) = key? else { return Ok(None) };
+) -> Result<Key, JiterError> {
+    let Some(key) = key? else { return Ok(Key::End) };
     let is_expected = columns.get(expected).is_some_and(|column| column.name == key);
     let found = if is_expected { Some(expected) } else { columns.iter().position(|column| column.name == key) };
     if found.is_none() && unknown.len() < columns.len() {
         unknown.push(key.to_owned());
     }
-    Ok(Some(found))
+    Ok(found.map_or(Key::Other, Key::Column))
 }
 
 /// The next value as a cell; none for a list or an object, which is passed over.

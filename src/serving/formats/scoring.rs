@@ -41,7 +41,7 @@ impl ScoringRequest {
             match name.as_str() {
                 "dataframe_split" => block = Some(read_split(&mut json, model, limit)?),
                 "dataframe_records" => {
-                    block = Some(read_records(&mut json, RowBlock::of_frame(model), model, &place, limit)?)
+                    block = Some(read_records(&mut json, RowBlock::of_frame(model), model, &place, limit)?);
                 }
                 "instances" => block = Some(read_instances(&mut json, model, &place, limit)?),
                 "inputs" => block = Some(read_inputs(&mut json, model, limit, body.len())?),
