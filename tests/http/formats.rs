@@ -109,7 +109,8 @@ async fn rows_that_cost_the_sender_nothing_cost_us_nothing() {
 #[tokio::test]
 async fn a_batch_is_read_in_blocks() {
     let service = Service::start();
-    let table: String = (0..50).map(|i| format!("{},{}\n", i % 2 == 0, i % 2)).collect();
+    let lines: Vec<String> = (0..50).map(|i| format!("{},{}", i % 2 == 0, i % 2)).collect();
+    let table = lines.join("\n");
     service.upload("name=bits", format!("bit,y\n{table}")).await.ok(201);
     service.train("bits", "bits", &json!({"features": {"count": 2}, "lambda": 0.1})).await;
     let bits: BooleanArray = (0..20_000).map(|i| (i % 7 != 0).then_some(i % 2 == 0)).collect();
