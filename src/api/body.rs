@@ -1,9 +1,8 @@
 //! Request bodies: how they are compressed, how large they may be, and how they are read.
 
 use super::error::ApiError;
-use super::leftover::patient;
 use crate::dataset::ContentEncoding;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::{Stream, StreamExt, stream};
 use std::borrow::Cow;
@@ -39,13 +38,8 @@ pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), Ap
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
 
-/// A body of so few bytes has come before anyone could refuse it.
-const SHORT: u64 = 1 << 14;
-
 /// The whole body, decompressed, within the limit before and after.
 pub(super) async fn read_whole(headers: &HeaderMap, body: Body, limit: u64) -> Result<Bytes, ApiError> {
-    let is_short = body.size_hint().upper().is_some_and(|length| length < SHORT);
-    let body = if is_short { body } else { patient(body) };
     let encoding = content_encoding(headers)?;
     refuse_announced(headers, limit)?;
     let bytes = collect(body, limit).await?;
@@ -82,7 +76,7 @@ async fn collect(body: Body, limit: u64) -> Result<Bytes, ApiError> {
 
 /// The body for a thread that blocks on reading it; given up on when nothing comes for too long.
 pub(super) fn blocking_reader(body: Body, idle_seconds: u64) -> impl Read + Send {
-    SyncIoBridge::new(StreamReader::new(Box::pin(chunks(patient(body), Duration::from_secs(idle_seconds)))))
+    SyncIoBridge::new(StreamReader::new(Box::pin(chunks(body, Duration::from_secs(idle_seconds)))))
 }
 
 fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Bytes>> + Send {

@@ -16,14 +16,20 @@ const MOST_BYTES: usize = 64 << 20;
 /// And how long that may take.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// A body of so few bytes has come before anyone could refuse it.
+const SHORT: u64 = 1 << 14;
+
 /// The request with a body that may be left half read.
 pub(super) async fn let_in(request: Request) -> Request {
-    request.map(patient)
+    patient(request)
 }
 
-/// A body that may be left half read.
-pub(super) fn patient(body: Body) -> Body {
-    if body.is_end_stream() { body } else { Body::from_stream(Leftover(Some(body.into_data_stream()))) }
+/// The same at once, for routes without layers.
+pub(super) fn patient(request: Request) -> Request {
+    if request.body().size_hint().upper().is_some_and(|length| length < SHORT) {
+        return request;
+    }
+    request.map(|body| Body::from_stream(Leftover(Some(body.into_data_stream()))))
 }
 
 /// A body, until it has ended.

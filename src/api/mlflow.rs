@@ -28,7 +28,7 @@ pub(super) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, A
 
 /// `POST /invocations`: by the configured model, or the only one.
 pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Response {
-    let watch = Watch::start(&state, PredictionRoute::Invocations, &request);
+    let (watch, request) = Watch::start(&state, PredictionRoute::Invocations, request);
     watch.over(answer(state, request)).await
 }
 

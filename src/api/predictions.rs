@@ -27,7 +27,7 @@ const ROOM: usize = 64;
 
 /// `POST …/{model}/predict`: by the newest version, or that of the alias.
 pub(super) async fn predict(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
-    let watch = Watch::start(&state, PredictionRoute::Predict, &request);
+    let (watch, request) = Watch::start(&state, PredictionRoute::Predict, request);
     let start = watch.start;
     watch.over(answer(state, parameters, request, start)).await
 }
@@ -38,7 +38,7 @@ pub(super) async fn predict_version(
     parameters: RawPathParams,
     request: Request,
 ) -> Response {
-    let watch = Watch::start(&state, PredictionRoute::PredictVersion, &request);
+    let (watch, request) = Watch::start(&state, PredictionRoute::PredictVersion, request);
     let start = watch.start;
     watch.over(answer(state, parameters, request, start)).await
 }

@@ -2,6 +2,7 @@
 
 use super::AppState;
 use super::error::ApiError;
+use super::leftover::patient;
 use super::observe::{REQUEST_ID, SLOW_SECONDS, request_id, trace_id};
 use crate::telemetry::PredictionRoute;
 use axum::extract::Request;
@@ -22,10 +23,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// From now on.
-    pub(super) fn start(state: &AppState, route: PredictionRoute, request: &Request) -> Self {
+    /// From now on; the request may be refused before its body has come.
+    pub(super) fn start(state: &AppState, route: PredictionRoute, request: Request) -> (Self, Request) {
         let (id, trace) = (request_id(request.headers()), trace_id(request.headers()));
-        Self { state: state.clone(), route, start: Instant::now(), id, trace }
+        (Self { state: state.clone(), route, start: Instant::now(), id, trace }, patient(request))
     }
 
     /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500.

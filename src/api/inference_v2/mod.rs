@@ -48,7 +48,7 @@ const WORTH_COMPRESSING: usize = 1024;
 
 /// `POST /v2/models/{model}/infer`.
 pub(super) async fn infer(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
-    let watch = Watch::start(&state, PredictionRoute::Infer, &request);
+    let (watch, request) = Watch::start(&state, PredictionRoute::Infer, request);
     watch.over(answer(state, parameters, request)).await
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn infer_version(
     parameters: RawPathParams,
     request: Request,
 ) -> Response {
-    let watch = Watch::start(&state, PredictionRoute::InferVersion, &request);
+    let (watch, request) = Watch::start(&state, PredictionRoute::InferVersion, request);
     watch.over(answer(state, parameters, request)).await
 }
 
