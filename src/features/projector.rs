@@ -32,6 +32,8 @@ enum Directions<T> {
     Dense(Panels<T>),
     /// V in f64: angles are formed and reduced before they are rounded.
     Wide(Panels<f64>),
+    /// The same by Hadamard products.
+    WideStructured(Hadamard<f64>),
     /// Hadamard products.
     Structured(Hadamard<T>),
     /// No angle: the knots ω and the spline around them.
@@ -53,6 +55,9 @@ impl<T: Wave> Projector<T> {
                 Directions::Wide(Panels::new(frequencies.view()))
             }
             (Frequencies::Dense(frequencies), _) => Directions::Dense(Panels::new(frequencies.view())),
+            (Frequencies::Structured(structured), kernel) if kernel.is_heavy_tailed() => {
+                Directions::WideStructured(Hadamard::new(structured))
+            }
             (Frequencies::Structured(structured), _) => Directions::Structured(Hadamard::new(structured)),
         };
         Self {
@@ -104,6 +109,7 @@ impl<T: Wave> Projector<T> {
         match &self.directions {
             Directions::Dense(panels) => panels.stride(),
             Directions::Wide(panels) => panels.stride(),
+            Directions::WideStructured(hadamard) => hadamard.stride(),
             Directions::Structured(hadamard) => hadamard.stride(),
             Directions::Knots(knots, _) => knots.len(),
             Directions::Points(points) => points.count(),
@@ -118,12 +124,12 @@ impl<T: Wave> Projector<T> {
             Directions::Wide(panels) => {
                 let mut wide = Aligned::<f64>::zeros(angles.len());
                 panels.project(arch, &rounded(inputs), &mut wide);
-                for (angles, wide) in angles.chunks_exact_mut(panels.stride()).zip(wide.chunks_exact(panels.stride())) {
-                    for (j, (angle, wide)) in angles.iter_mut().zip(wide).enumerate() {
-                        let wide = wide + self.phases.get(j).copied().unwrap_or(0.0);
-                        *angle = T::from_f64(wide - TAU * (wide / TAU).round());
-                    }
-                }
+                self.reduce(&wide, angles);
+            }
+            Directions::WideStructured(hadamard) => {
+                let mut wide = Aligned::<f64>::zeros(angles.len());
+                hadamard.project(&rounded(inputs), &mut wide);
+                self.reduce(&wide, angles);
             }
             Directions::Points(points) => {
                 points.alike(inputs).fill_tile(0..inputs.nrows(), points, 0..points.count(), angles);
@@ -138,6 +144,16 @@ impl<T: Wave> Projector<T> {
         }
     }
 
+    /// Angles with their phases, reduced to a turn before they are rounded.
+    fn reduce(&self, wide: &[f64], angles: &mut [T]) {
+        for (angles, wide) in angles.chunks_exact_mut(self.stride()).zip(wide.chunks_exact(self.stride())) {
+            for (j, (angle, wide)) in angles.iter_mut().zip(wide).enumerate() {
+                let wide = wide + self.phases.get(j).copied().unwrap_or(0.0);
+                *angle = T::from_f64(wide - TAU * (wide / TAU).round());
+            }
+        }
+    }
+
     /// From the angles of a row to its features.
     fn finish(&self, arch: Arch, angles: &mut [T], features: &mut [T]) {
         match self.kind {
@@ -147,7 +163,7 @@ impl<T: Wave> Projector<T> {
             }
             MapKind::Phase => {
                 // Wide angles have theirs: a phase is added before the reduction.
-                if !matches!(self.directions, Directions::Wide(_)) {
+                if !matches!(self.directions, Directions::Wide(_) | Directions::WideStructured(_)) {
                     for (angle, phase) in angles.iter_mut().zip(&self.phases) {
                         *angle = *angle + T::from_f64(*phase);
                     }
@@ -195,6 +211,7 @@ mod tests {
             (gaussian, Sampling::Plain),
             (gaussian, Sampling::Structured),
             (Kernel::Laplace { bandwidth: 3.0 }, Sampling::Plain),
+            (Kernel::Matern { nu: 0.5, bandwidth: 3.0 }, Sampling::Structured),
         ] {
             for (rows, input_dim) in [(53, 70), (7, 300)] {
                 let map = FeatureMap::sample(kernel, MapKind::Pair, sampling, 1, 130, input_dim);

@@ -309,7 +309,7 @@ mod tests {
         let good = pool.submit(&request("work")).unwrap();
         assert_eq!(wait_for(&pool, &bad.id, Status::Failed).error.unwrap().code, "internal");
         assert_eq!(wait_for(&pool, &good.id, Status::Succeeded).result, Some(json!("done")));
-        assert!(pool.drain(Duration::from_secs(5)));
+        assert!(pool.drain(Duration::from_secs(60)));
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         assert!(matches!(pool.cancel(&done.id), Err(JobError::State { .. })));
         pool.delete(&done.id).unwrap();
         assert!(matches!(pool.find(&done.id), Err(JobError::NotFound { .. })));
-        pool.drain(Duration::from_secs(5));
+        pool.drain(Duration::from_secs(60));
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         let (first, started) = pool(&database, 1);
         let job = first.submit(&request("wait")).unwrap();
         started.recv().unwrap();
-        assert!(first.drain(Duration::from_secs(5)));
+        assert!(first.drain(Duration::from_secs(60)));
         let job = first.find(&job.id).unwrap();
         assert_eq!((job.status, job.attempt), (Status::Queued, 0));
         assert!(matches!(first.submit(&request("work")), Err(JobError::Draining)));

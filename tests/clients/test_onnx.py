@@ -86,9 +86,7 @@ def test_every_kernel_map_and_sampling(service, kernel, features, lam):
     rows = tables.inputs(ROWS, seed=7)
     found, _ = run(service, "kernels", version, rows)
     expected = service.predict("kernels", rows)
-    # Angles in the thousands: the service forms structured ones in f32, the file in f64.
-    far = kernel.get("nu") == 0.5 and features["sampling"] == "structured" and lam == MIXED
-    assert_close(found["value"][:, 0], expected, 1e-4 if far else TOLERANCE)
+    assert_close(found["value"][:, 0], expected, TOLERANCE)
 
 
 @pytest.mark.parametrize("order", [2, 4, 6, 10])

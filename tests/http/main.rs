@@ -18,6 +18,7 @@ mod harness;
 mod inspect;
 mod jobs;
 mod models;
+mod offline;
 mod process;
 mod spectrum;
 mod updates;
