@@ -69,9 +69,11 @@ impl Journal {
             let now = now();
             transaction
                 .execute("UPDATE jobs SET status = 'canceled', finished_at = ?1 WHERE status = 'canceling'", [&now])?;
+            // A job whose artifact is there has only to say so: it is not tried again, it is told.
             transaction.execute(
                 "UPDATE jobs SET status = 'failed', finished_at = ?1, error = ?2
-                 WHERE status = 'running' AND attempt >= ?3",
+                 WHERE status = 'running' AND attempt >= ?3
+                 AND NOT EXISTS (SELECT 1 FROM models WHERE artifact = jobs.id)",
                 params![now, interrupted, MOST_ATTEMPTS],
             )?;
             transaction.execute("UPDATE jobs SET status = 'queued' WHERE status = 'running'", [])?;
