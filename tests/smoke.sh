@@ -89,7 +89,7 @@ expect "an unknown field" "$(train m '{"lamda":1}')" "did you mean 'lambda'"
 expect "a path in a name" "$(status --path-as-is "$base/api/v1/models/..%2F..%2Fetc")" 422
 expect "a wrong path" "$(status "$base/nowhere")" 404
 expect "a wrong method" "$(status -X PUT "$base/api/v1/jobs")" 405
-expect "metrics" "$(get /metrics)" 'bochner_predicted_rows_total\{model="houses",version="1"\} 2'
+expect "metrics" "$(get /metrics)" 'bochner_predicted_rows_total\{model="houses",version="2"\} 2'
 
 kill -9 "$server"
 wait "$server" 2>/dev/null || true
