@@ -4,6 +4,10 @@ use super::Refusal;
 use crate::dataset::{Cell, EncodingError, InputColumn};
 use crate::model::{FittedModel, MissingRule};
 use crate::problem::{Problem, pointer};
+use std::collections::HashMap;
+
+/// Names of a request that are compared for a "did you mean".
+const COMPARED_NAMES: usize = 256;
 
 /// Rows of codes in the order of a model's columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -142,18 +146,27 @@ impl Layout {
 
     /// Columns found by name; what is not there is told all at once, at `place`.
     pub(super) fn named(model: &FittedModel, names: &[String], place: &str) -> Result<Self, Refusal> {
+        // The sender chooses how many names there are: nothing here may take their square.
         let mut problems = Vec::new();
+        let mut known = HashMap::with_capacity(names.len());
+        let mut twice = None;
+        for (position, name) in names.iter().enumerate() {
+            if known.insert(name.as_str(), position).is_some() {
+                twice.get_or_insert(name);
+            }
+        }
         let mut positions = Vec::new();
         for column in &model.inputs.encoding.columns {
-            if let Some(position) = names.iter().position(|name| *name == column.name) {
-                positions.push(position);
+            if let Some(position) = known.get(column.name.as_str()) {
+                positions.push(*position);
             } else {
-                let nearest = crate::suggest::nearest(&column.name, names.iter().map(String::as_str));
+                let compared = names.iter().take(COMPARED_NAMES).map(String::as_str);
+                let nearest = crate::suggest::nearest(&column.name, compared);
                 problems.push(Problem::new(place, format!("the model needs column '{}'{nearest}", column.name)));
             }
         }
-        if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-            problems.push(Problem::new(place, format!("'{}' is named twice", twice.1)));
+        if let Some(name) = twice {
+            problems.push(Problem::new(place, format!("'{name}' is named twice")));
         }
         if problems.is_empty() { Ok(Self { width: names.len(), positions }) } else { Err(Refusal::Invalid(problems)) }
     }

@@ -127,3 +127,20 @@ async fn a_batch_is_read_in_blocks() {
         assert_eq!(*prediction, expected["predictions"][kind], "row {at}");
     }
 }
+
+/// The sender chooses how many names there are: finding the model's among them must not take their square, which here
+/// would be hours.
+#[tokio::test]
+async fn very_many_columns_are_passed_over() {
+    let service = Service::with_model().await;
+    let mut columns: Vec<String> = (0..300_000).map(|number| format!("column {number}")).collect();
+    let mut row = vec![json!(0); columns.len()];
+    columns.extend(["even", "x", "colour"].map(str::to_owned));
+    row.extend([json!(true), json!(0.3), json!("green")]);
+    let found = service.post(PREDICT, &json!({"columns": columns, "rows": [row]})).await.ok(200);
+    let expected = service.post(PREDICT, &json!({"rows": [[0.3, "green", true]]})).await.ok(200);
+    assert_eq!(found, expected);
+    columns.truncate(300_000);
+    let refused = service.post(PREDICT, &json!({"columns": columns, "rows": [[0]]})).await;
+    assert_eq!(refused.refused(422, "invalid_prediction_request")["errors"].as_array().unwrap().len(), 3);
+}
