@@ -47,8 +47,8 @@ target/clients/installed: tests/clients/requirements.txt | python
 	target/clients/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-bench: deps ## Print the measured tables behind our numerical choices
-	cargo bench --locked --bench precision --bench features --bench skinny --bench training
+bench: deps ## Print the measured tables behind our numerical choices; BOCHNER_DATA=folder for the search on cpusmall
+	cargo bench --locked --bench precision --bench features --bench skinny --bench parts --bench training --bench scale
 
 bench-serving: deps ## Requests per second, latency and memory of serving, against a bare handler; two cores, 12 minutes
 	cargo bench --locked --bench serving

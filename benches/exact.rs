@@ -7,11 +7,13 @@ use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
 use bochner::linalg::use_one_blas_thread;
 use bochner::solver::{ExactEvidence, ExactProblem, FeatureSource, Preconditioner};
 use ndarray::{Array2, ArrayView2, s};
+use peak::peak_megabytes;
 use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+mod peak;
 mod table;
 
 /// Bytes a preconditioner may take.
@@ -29,7 +31,7 @@ fn main() {
         let start = Instant::now();
         let found = houses.solve(n, Kernel::Gaussian { bandwidth: houses.bandwidth() }, ridge, None, 2_000);
         let ours = start.elapsed().as_secs_f64();
-        println!("cadata, n = {n}, lambda = {name}: {ours:.2} s, peak {} MB; {}", peak_megabytes(), words(&found));
+        println!("cadata, n = {n}, lambda = {name}: {ours:.2} s, peak {:.0} MB; {}", peak_megabytes(), words(&found));
         let peer = houses.scikit_learn(ridge);
         let seconds = peer["seconds"].as_f64().expect("a number");
         println!(
@@ -42,7 +44,7 @@ fn main() {
     let start = Instant::now();
     let found = forest.solve(100_000, Kernel::Gaussian { bandwidth: forest.bandwidth() }, 1e-4, None, 2_000);
     let seconds = start.elapsed().as_secs_f64();
-    println!("covtype, n = 100000, lambda = 1e-4: {seconds:.1} s, peak {} MB; {}", peak_megabytes(), words(&found));
+    println!("covtype, n = 100000, lambda = 1e-4: {seconds:.1} s, peak {:.0} MB; {}", peak_megabytes(), words(&found));
     let houses = Table::read(&format!("{folder}/california_housing.csv.gz"), 16_000);
     houses.table_of_preconditioners();
 }
@@ -153,11 +155,4 @@ fn words(found: &ExactEvidence) -> String {
         "{:?} of rank {}, {} iterations, {} corrections, residual {:.1e}",
         found.preconditioner, found.rank, found.iterations, found.corrections, found.relative_residual
     )
-}
-
-/// The largest resident size of this process so far.
-fn peak_megabytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib / 1024)
 }

@@ -6,12 +6,14 @@
 use bochner::dataset::Rows;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::Predictor;
+use peak::peak_megabytes;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Command;
 use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
+mod peak;
 mod synthetic;
 mod trainer;
 
@@ -29,9 +31,9 @@ fn main() {
     let start = Instant::now();
     let model = fit(&table, s, threads, &json!(RIDGE), false);
     let ours = start.elapsed().as_secs_f64();
-    let memory = peak_mib();
+    let memory = peak_megabytes(); // rows are made on the fly, so none of it is data
     let error = test_error(&table, model);
-    println!("bochner       {ours:7.2} s   test MSE {error:.6}   peak {memory:.0} MiB");
+    println!("bochner       {ours:7.2} s   test MSE {error:.6}   peak {memory:.0} MB");
 
     let small = Synthetic { n: RIDGE_CV_ROWS, d };
     let start = Instant::now();
@@ -45,7 +47,7 @@ fn main() {
         let (seconds, mse) = (number(&format!("{precision}_seconds")), number(&format!("test_mse_{precision}")));
         println!("sklearn {precision}   {seconds:7.2} s   test MSE {mse:.6}   {:.2} times ours", seconds / ours);
     }
-    println!("sklearn peak {:.0} MiB, {:.1} times ours", number("peak_mib"), number("peak_mib") / memory);
+    println!("sklearn peak {:.0} MB, {:.1} times ours", number("peak_mb"), number("peak_mb") / memory);
     println!(
         "sklearn RidgeCV {:.2} s, {:.1} times ours",
         number("ridge_cv_seconds"),
@@ -62,13 +64,6 @@ fn test_error(table: &Synthetic, model: bochner::model::FittedModel) -> f64 {
     let predictions = Predictor::new(model).predict(&rows);
     let square = |(prediction, row): (&f64, &[f64])| (prediction - row[table.d]).powi(2);
     predictions.iter().zip(cells.chunks_exact(width)).map(square).sum::<f64>() / TEST_ROWS as f64
-}
-
-/// Largest resident size of this process so far; the rows are made on the fly, so none of it is data.
-fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
 }
 
 fn scikit_learn(table: &Synthetic, s: usize) -> Value {

@@ -8,7 +8,7 @@ use bochner::random::{Purpose, Stream};
 use bochner::solver::{BlockGram, Gram, RidgeSolution, solve_ridge};
 use ndarray::{Array1, Array2, Axis};
 
-const BLOCK_ROWS: usize = 2048;
+const BLOCK_ROWS: usize = 2048; // as many as training sums in f32
 const LAMBDAS: [f64; 10] = [1e-2, 1e-4, 1e-5, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10];
 
 fn main() {
@@ -45,13 +45,11 @@ fn data(n: usize, d: usize) -> (Array2<f64>, Array1<f64>) {
 
 fn fit<T: Wave>(map: &FeatureMap, x: &Array2<f64>, y: &Array1<f64>, lambda: f64) -> (RidgeSolution, Array1<f64>) {
     let projector = map.projector::<T>();
-    let mut block = BlockGram::<T>::new(map.feature_count(), 1);
     let mut gram = Gram::new(map.feature_count(), 1);
     let blocks = || x.axis_chunks_iter(Axis(0), BLOCK_ROWS);
     let features = |inputs: ndarray::ArrayView2<f64>| projector.transform(inputs);
     for (inputs, targets) in blocks().zip(y.axis_chunks_iter(Axis(0), BLOCK_ROWS)) {
-        block.fill(&mut features(inputs), targets.insert_axis(Axis(1)), None);
-        gram.add(&block);
+        gram.add(&[BlockGram::of(features(inputs), targets.insert_axis(Axis(1)), None)], 2);
     }
     let solution = solve_ridge(&gram.into_normal_equations(), lambda, 2).expect("the ridge is positive");
     let predictions =

@@ -6,11 +6,13 @@ use bochner::dataset::Rows;
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::{Real, use_one_blas_thread};
 use bochner::solver::in_order;
+use in_memory::InMemory;
 use ndarray::Array2;
 use serde_json::json;
 use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
+mod in_memory;
 mod synthetic;
 mod trainer;
 
@@ -22,7 +24,7 @@ fn main() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut halves = None;
     for (n, d, s) in [(50_000, 90, 2_048), (100_000, 90, 2_048), (100_000, 8, 1_024)] {
-        let table = InMemory::of(&Synthetic { n, d });
+        let table = held(&Synthetic { n, d });
         let block = Array2::from_shape_fn((BLOCK_ROWS, s), |(i, j)| ((i * 7 + j * 13) as f32).cos() / 32.0);
         // Turn by turn, and the median over the rounds of times and of ratios within a round: on a shared
         // machine the speed drifts, for all of them together.
@@ -85,7 +87,9 @@ fn features_alone(n: usize, d: usize, s: usize, threads: usize) {
     let projector = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 0, s, d).projector::<f32>();
     let inputs = Array2::<f64>::from_elem((BLOCK_ROWS, d), 0.3);
     let run = |_: usize, (): &mut ()| -> Result<(), ()> {
-        std::hint::black_box(projector.transform(inputs.view()));
+        projector.transform_by(inputs.view(), 4, |_, features| {
+            std::hint::black_box(features);
+        });
         Ok(())
     };
     let done = in_order(threads, n.div_ceil(BLOCK_ROWS), || (), run, (), |_, (), ()| Ok(()));
@@ -93,32 +97,9 @@ fn features_alone(n: usize, d: usize, s: usize, threads: usize) {
 }
 
 /// The same rows held in memory, so that making them is not part of what is measured.
-struct InMemory {
-    cells: Vec<f64>,
-    columns: usize,
-}
-
-impl InMemory {
-    fn of(rows: &Synthetic) -> Self {
-        let columns = rows.column_count();
-        let mut cells = vec![0.0; rows.n * columns];
-        rows.read(0, &mut cells).expect("rows are made on the fly");
-        Self { cells, columns }
-    }
-}
-
-impl Rows for InMemory {
-    fn row_count(&self) -> usize {
-        self.cells.len() / self.columns
-    }
-
-    fn column_count(&self) -> usize {
-        self.columns
-    }
-
-    fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
-        let start = first * self.columns;
-        cells.copy_from_slice(&self.cells[start..start + cells.len()]);
-        Ok(())
-    }
+fn held(rows: &Synthetic) -> InMemory {
+    let columns = rows.column_count();
+    let mut cells = vec![0.0; rows.n * columns];
+    rows.read(0, &mut cells).expect("rows are made on the fly");
+    InMemory { cells, columns }
 }

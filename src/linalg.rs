@@ -23,18 +23,26 @@ mod instructions;
 /// Vector arithmetic.
 mod lanes;
 
+/// Numbers that start at a cache line.
+mod aligned;
+
+/// Sums of the outer products of rows.
+mod packed;
+
 /// Products with matrices of a few columns.
 mod skinny;
 
 /// Numbers times weights, summed.
 mod mixed_dot;
 
+pub use aligned::Aligned;
 pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
 pub use cholesky::{Cholesky, lower_factor, solve_factored};
 pub use instructions::instructions_for;
 pub use lanes::Lanes;
 pub use mixed_dot::mixed_dot;
+pub use packed::{BLOCKS_TOGETHER, PackedRows, add_outer_products};
 pub use parallel::in_parallel;
 pub use skinny::{add_transposed_product, product};
 pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen, symmetric_eigenvalues};

@@ -78,9 +78,9 @@ impl ColumnMoments {
         if rows > 0.0 { self.squares / rows } else { 0.0 }
     }
 
-    /// Whether all values are equal, up to the rounding of the recurrence above.
+    /// Whether all values are equal, up to the rounding of the recurrence above, or differ by less than squares can hold.
     pub fn is_constant(&self) -> bool {
-        self.count == 0.0 || self.max <= self.min
+        self.count == 0.0 || self.max <= self.min || self.squares == 0.0
     }
 }
 

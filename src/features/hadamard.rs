@@ -7,8 +7,7 @@
 //! butterflies, eight vectors at a time so that one pass over memory does three stages.
 
 use super::Structured;
-use super::aligned::Aligned;
-use crate::linalg::Real;
+use crate::linalg::{Aligned, Real};
 use pulp::{Arch, Simd, WithSimd};
 
 /// More lanes than any vector has.

@@ -64,9 +64,6 @@ mod exponential;
 /// Points made ready for many exact kernel values at once.
 mod kernel_points;
 
-/// Numbers that start at a cache line.
-mod aligned;
-
 /// In which precision features are made.
 mod precision;
 

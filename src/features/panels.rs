@@ -4,8 +4,7 @@
 //! it travels in. Here every angle is Σₖ xₖvₖ, fused and in the order of
 //! k, whatever stands beside it.
 
-use super::aligned::Aligned;
-use crate::linalg::Real;
+use crate::linalg::{Aligned, Real};
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
 

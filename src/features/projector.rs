@@ -1,11 +1,10 @@
 //! A feature map made ready to run in one precision.
 
-use super::aligned::Aligned;
 use super::hadamard::Hadamard;
 use super::panels::Panels;
 use super::spline::Spline;
 use super::{FeatureMap, Frequencies, Kernel, KernelPoints, MapKind, Wave};
-use crate::linalg::{Real, instructions_for};
+use crate::linalg::{Aligned, Real, instructions_for};
 use ndarray::{Array2, ArrayView2, Axis};
 use pulp::Arch;
 use std::f64::consts::TAU;
@@ -91,15 +90,38 @@ impl<T: Wave> Projector<T> {
             memory.resize(shape.0 * shape.1, T::zero());
             *features = Array2::from_shape_vec(shape, memory).expect("as many elements");
         }
+        let mut features = features.rows_mut().into_iter();
+        self.for_each_row(inputs, |arch, angles| {
+            if let Some(mut row) = features.next() {
+                self.finish(arch, angles, row.as_slice_mut().expect("a row is contiguous"));
+            }
+        });
+    }
+
+    /// The same a few rows at a time, for `take` to have them while they are in the first cache: the number of the
+    /// first row, and the features of up to `at_once` of them. The bits are those of the rows in any other batch.
+    pub fn transform_by(&self, inputs: ArrayView2<f64>, at_once: usize, mut take: impl FnMut(usize, &mut [T])) {
+        let mut features = Aligned::zeros(at_once * self.feature_count);
+        let mut done = 0;
+        self.for_each_row(inputs, |arch, angles| {
+            self.finish(arch, angles, &mut features[done % at_once * self.feature_count..][..self.feature_count]);
+            done += 1;
+            if done % at_once == 0 || done == inputs.nrows() {
+                let first = (done - 1) / at_once * at_once;
+                take(first, &mut features[..(done - first) * self.feature_count]);
+            }
+        });
+    }
+
+    /// Hands over the angles of every row, in order, and the instructions they were made with.
+    fn for_each_row(&self, inputs: ArrayView2<f64>, mut take: impl FnMut(Arch, &mut [T])) {
         let arch = instructions_for(inputs.nrows());
         let stride = self.stride();
         let mut angles = Aligned::zeros(inputs.nrows().min(CHUNK_ROWS) * stride);
-        let chunks = inputs.axis_chunks_iter(Axis(0), CHUNK_ROWS);
-        for (inputs, mut features) in chunks.zip(features.axis_chunks_iter_mut(Axis(0), CHUNK_ROWS)) {
+        for inputs in inputs.axis_chunks_iter(Axis(0), CHUNK_ROWS) {
             self.fill_angles(arch, inputs, &mut angles[..inputs.nrows() * stride]);
-            for (angles, mut features) in angles.chunks_exact_mut(stride).zip(features.rows_mut()) {
-                let features = features.as_slice_mut().expect("a row is contiguous");
-                self.finish(arch, &mut angles[..self.draw_count], features);
+            for angles in angles.chunks_exact_mut(stride).take(inputs.nrows()) {
+                take(arch, &mut angles[..self.draw_count]);
             }
         }
     }
@@ -149,7 +171,9 @@ impl<T: Wave> Projector<T> {
         for (angles, wide) in angles.chunks_exact_mut(self.stride()).zip(wide.chunks_exact(self.stride())) {
             for (j, (angle, wide)) in angles.iter_mut().zip(wide).enumerate() {
                 let wide = wide + self.phases.get(j).copied().unwrap_or(0.0);
-                *angle = T::from_f64(wide - TAU * (wide / TAU).round());
+                // Beyond this the rounded turn is off by turns itself; the remainder is exact, and slow.
+                let turned = if wide.abs() < 1e15 { wide - TAU * (wide / TAU).round() } else { wide % TAU };
+                *angle = T::from_f64(turned);
             }
         }
     }

@@ -17,6 +17,9 @@ pub trait Lanes: Copy {
     /// The same number in every lane.
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
 
+    /// a + b.
+    fn sum_of<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+
     /// (a + b, a − b).
     fn butterfly<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> (Self::Vector<S>, Self::Vector<S>);
 
@@ -47,6 +50,11 @@ impl Lanes for f32 {
     #[inline(always)]
     fn splat<S: Simd>(simd: S, value: Self) -> S::f32s {
         simd.splat_f32s(value)
+    }
+
+    #[inline(always)]
+    fn sum_of<S: Simd>(simd: S, a: S::f32s, b: S::f32s) -> S::f32s {
+        simd.add_f32s(a, b)
     }
 
     #[inline(always)]
@@ -87,6 +95,11 @@ impl Lanes for f64 {
     #[inline(always)]
     fn splat<S: Simd>(simd: S, value: Self) -> S::f64s {
         simd.splat_f64s(value)
+    }
+
+    #[inline(always)]
+    fn sum_of<S: Simd>(simd: S, a: S::f64s, b: S::f64s) -> S::f64s {
+        simd.add_f64s(a, b)
     }
 
     #[inline(always)]

@@ -93,6 +93,7 @@ pub fn mirror_lower(matrix: &mut Array2<f64>) {
 /// estimate, good to a few per cent, for condition numbers and reports.
 pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
     const ITERATIONS: usize = 12;
+    const SETTLED: f64 = 1e-11; // a change, relative
     let order = matrix.nrows();
     // A start with no symmetry of its own, so that it is orthogonal to no eigenvector by design.
     let mut direction = Array1::from_shape_fn(order, |i| 1.0 + ((i * 7919 + 13) % 101) as f64 / 101.0);
@@ -104,8 +105,11 @@ pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
         }
         direction /= norm;
         let image = matrix.dot(&direction);
-        value = direction.dot(&image); // Rayleigh quotient
+        let before = std::mem::replace(&mut value, direction.dot(&image)); // Rayleigh quotient
         direction = image;
+        if value - before <= SETTLED * value {
+            break;
+        }
     }
     value
 }

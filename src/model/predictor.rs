@@ -3,11 +3,11 @@
 use super::{ErrorBars, FittedModel};
 use crate::features::{Frequencies, Precision, Projector, Wave};
 use crate::linalg::{instructions_for, mixed_dot};
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1};
 
-/// Rows whose features are held at once, and features: a model of very many takes fewer rows.
+/// Rows that are encoded and scaled at once. Their features are never held together: each row's are multiplied with the
+/// weights as soon as they are made.
 const BLOCK_ROWS: usize = 256;
-const BLOCK_FEATURES: usize = 1 << 22;
 
 /// A fitted model with its feature map in the precision it was trained in.
 pub struct Predictor {
@@ -88,9 +88,8 @@ impl Predictor {
             spreads: spread.map(|_| Array2::zeros(shape)),
             error_bars: bars.map(|_| Array2::zeros(shape)),
         };
-        let at_once = (BLOCK_FEATURES / self.weights.ncols().max(1)).clamp(1, BLOCK_ROWS);
-        for (block, codes) in rows.chunks(at_once).enumerate() {
-            let first = block * at_once;
+        for (block, codes) in rows.chunks(BLOCK_ROWS).enumerate() {
+            let first = block * BLOCK_ROWS;
             match &self.engine {
                 Engine::Mixed(projector) => self.compute_block(projector, codes, first, &mut predictions),
                 Engine::Double(projector) => self.compute_block(projector, codes, first, &mut predictions),
@@ -132,12 +131,11 @@ impl Predictor {
         first: usize,
         predictions: &mut Predictions,
     ) {
-        let features = projector.transform(self.model.inputs.prepare(codes.iter().copied()).view()); // rows×s
+        let inputs = self.model.inputs.prepare(codes.iter().copied());
         let arch = instructions_for(codes.len());
         let outputs = self.weights.rows().into_iter().zip(&self.model.intercepts);
-        for (offset, row) in features.rows().into_iter().enumerate() {
+        projector.transform_by(inputs.view(), 1, |offset, features| {
             let at = first + offset;
-            let features = row.to_slice().expect("features are row-major");
             for (value, (weights, intercept)) in predictions.values.row_mut(at).iter_mut().zip(outputs.clone()) {
                 *value = mixed_dot(arch, features, weights.to_slice().expect("weights are row-major")) + intercept;
             }
@@ -146,9 +144,9 @@ impl Predictor {
                 spreads.row_mut(at).assign(&ArrayView1::from(&deviations));
             }
             if let (Some(error_bars), Some(bars)) = (&mut predictions.error_bars, &self.model.error_bars) {
-                let deviations = bars.standard_deviations(row.mapv(T::to_f64).view());
-                error_bars.row_mut(at).assign(&ArrayView1::from(&deviations));
+                let features: Array1<f64> = features.iter().map(|feature| feature.to_f64()).collect();
+                error_bars.row_mut(at).assign(&ArrayView1::from(&bars.standard_deviations(features.view())));
             }
-        }
+        });
     }
 }

@@ -1,36 +1,29 @@
 //! The sufficient statistics of ridge regression, as a value that can be added to.
 
+use super::BlockGram;
 use super::ridge::shifted;
-use crate::linalg::{Cholesky, FactorError, Real, mirror_lower, symmetric_eigenvalues};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis};
+use crate::linalg::{Cholesky, FactorError, Real, add_outer_products, mirror_lower, symmetric_eigenvalues};
+use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-/// The statistics of one block, its products in the precision of its features.
-pub struct BlockGram<T> {
-    /// Lower triangle of Σ c ψψᵀ, s×s.
-    products: Array2<T>,
-    /// All other sums in f64, since their cost is negligible.
-    sums: Sums,
-}
-
 /// Sums over rows with features ψ, targets y (k of them) and weights c.
-struct Sums {
+pub(super) struct Sums {
     /// Σ c y ψᵀ, k×s.
-    moments: Array2<f64>,
+    pub(super) moments: Array2<f64>,
     /// Σ c ψ, s.
-    features: Array1<f64>,
+    pub(super) features: Array1<f64>,
     /// Σ c y, k.
-    targets: Array1<f64>,
+    pub(super) targets: Array1<f64>,
     /// Σ c y², k.
-    target_squares: Array1<f64>,
+    pub(super) target_squares: Array1<f64>,
     /// Σ c.
-    weight: f64,
+    pub(super) weight: f64,
     /// n.
-    sample_count: usize,
+    pub(super) sample_count: usize,
 }
 
 impl Sums {
-    fn new(feature_count: usize, target_count: usize) -> Self {
+    pub(super) fn new(feature_count: usize, target_count: usize) -> Self {
         Self {
             moments: Array2::zeros((target_count, feature_count)),
             features: Array1::zeros(feature_count),
@@ -51,61 +44,6 @@ impl Sums {
     }
 }
 
-impl<T: Real> BlockGram<T> {
-    /// Room for one block of `feature_count` columns and `target_count` targets.
-    pub fn new(feature_count: usize, target_count: usize) -> Self {
-        Self { products: Array2::zeros((feature_count, feature_count)), sums: Sums::new(feature_count, target_count) }
-    }
-
-    /// Overwrites the block with the statistics of these rows: features rows×s, targets rows×k, and
-    /// one weight a row unless all count the same. Weighted features are multiplied by √c in place,
-    /// so that the rank-k update of what is left gives Σ c ψψᵀ.
-    pub fn fill(&mut self, features: &mut Array2<T>, targets: ArrayView2<f64>, weights: Option<&[f64]>) {
-        let (row_count, feature_count) = features.dim();
-        let root = |row: usize| weights.map_or(1.0, |weights| weights[row].sqrt());
-        if weights.is_some() {
-            for (i, mut row) in features.rows_mut().into_iter().enumerate() {
-                row.mapv_inplace(|value| value * T::from_f64(root(i)));
-            }
-        }
-        self.sums = Sums::new(feature_count, targets.ncols());
-        for first in (0..row_count).step_by(ROWS) {
-            // Rows beyond the last are the last again, times zero.
-            let rows = std::array::from_fn(|at| features.row((first + at).min(row_count - 1)).to_slice());
-            let rows = rows.map(|row| row.expect("a row is contiguous"));
-            let root = |at: usize| if first + at < row_count { root(first + at) } else { 0.0 };
-            add_scaled(self.sums.features.view_mut(), std::array::from_fn(root), rows);
-            for (moments, targets) in self.sums.moments.rows_mut().into_iter().zip(targets.columns()) {
-                let target = |at: usize| targets[(first + at).min(row_count - 1)];
-                add_scaled(moments, std::array::from_fn(|at| root(at) * target(at)), rows);
-            }
-        }
-        for (i, targets) in targets.rows().into_iter().enumerate() {
-            let weight = weights.map_or(1.0, |weights| weights[i]);
-            self.sums.targets.scaled_add(weight, &targets);
-            self.sums.target_squares.zip_mut_with(&targets, |sum, target| *sum += weight * target * target);
-            self.sums.weight += weight;
-        }
-        self.sums.sample_count = row_count;
-        T::rank_update(features.view(), &mut self.products);
-    }
-}
-
-/// Rows added to a sum at once, so that the sum is read and written once for all of them.
-const ROWS: usize = 4;
-
-/// sums += Σ factor·row.
-fn add_scaled<T: Real>(mut sums: ArrayViewMut1<f64>, factors: [f64; ROWS], rows: [&[T]; ROWS]) {
-    let sums = sums.as_slice_mut().expect("sums are contiguous");
-    pulp::Arch::new().dispatch(|| {
-        let [first, second, third, fourth] = rows;
-        for ((((sum, a), b), c), d) in sums.iter_mut().zip(first).zip(second).zip(third).zip(fourth) {
-            let early = factors[0] * a.to_f64() + factors[1] * b.to_f64();
-            *sum += early + (factors[2] * c.to_f64() + factors[3] * d.to_f64());
-        }
-    });
-}
-
 /// The statistics of all blocks so far, in f64.
 pub struct Gram {
     /// Lower triangle of Σ c ψψᵀ, s×s.
@@ -119,18 +57,11 @@ impl Gram {
         Self { products: Array2::zeros((feature_count, feature_count)), sums: Sums::new(feature_count, target_count) }
     }
 
-    /// Adds a block.
-    pub fn add<T: Real>(&mut self, block: &BlockGram<T>) {
-        for (i, (mut sums, values)) in self.products.rows_mut().into_iter().zip(block.products.rows()).enumerate() {
-            let sums = sums.as_slice_mut().expect("a row is contiguous");
-            let values = values.to_slice().expect("a row is contiguous");
-            pulp::Arch::new().dispatch(|| {
-                for (sum, value) in sums.iter_mut().zip(values).take(i + 1) {
-                    *sum += value.to_f64();
-                }
-            });
-        }
-        self.sums.add(&block.sums);
+    /// Adds blocks. The bits are the same for any number of threads.
+    pub fn add<T: Real>(&mut self, blocks: &[BlockGram<T>], threads: usize) {
+        let rows: Vec<_> = blocks.iter().map(BlockGram::rows).collect();
+        add_outer_products(&rows, &mut self.products, threads);
+        blocks.iter().for_each(|block| self.sums.add(block.sums()));
     }
 
     /// Adds the rows of an earlier fit.

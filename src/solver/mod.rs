@@ -6,6 +6,9 @@ mod blocks;
 /// Sufficient statistics of a least-squares problem.
 mod gram;
 
+/// The same of blocks of rows.
+mod block_gram;
+
 /// Ridge regression from the sufficient statistics.
 mod ridge;
 
@@ -24,6 +27,7 @@ mod exact;
 /// Classifiers with convex losses.
 mod classifier;
 
+pub use block_gram::{BlockGram, BlockPlan};
 pub use blocks::{Interrupted, in_order};
 pub use classifier::{
     Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,
@@ -33,7 +37,7 @@ pub use exact::{
     DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
 };
 pub use fresh_features::{FreshInfluences, FreshSums};
-pub use gram::{BlockGram, Gram, NormalEquations, PackedGram};
+pub use gram::{Gram, NormalEquations, PackedGram};
 pub use jackknife::jackknife_weights;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};

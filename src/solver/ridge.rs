@@ -102,10 +102,9 @@ mod tests {
     use ndarray::array;
 
     fn gram_of(features: &Array2<f64>, targets: &Array2<f64>) -> Gram {
-        let mut block = BlockGram::<f64>::new(features.ncols(), targets.ncols());
-        block.fill(&mut features.clone(), targets.view(), None);
+        let block = BlockGram::of(features.clone(), targets.view(), None);
         let mut gram = Gram::new(features.ncols(), targets.ncols());
-        gram.add(&block);
+        gram.add(&[block], 1);
         gram
     }
 

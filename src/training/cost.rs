@@ -6,9 +6,9 @@ use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
 use crate::solver::DENSE_ROWS;
 
-/// Rows of a block: large enough for the rank-k update to run at full speed and for its sum into f64 to
-/// cost little, small enough for its f32 sums to stay exact enough.
-pub(super) const BLOCK_ROWS: usize = 2_048;
+/// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
+/// and for two panels of a block to stay in the second cache.
+pub(super) const BLOCK_ROWS: usize = 512;
 
 const F64: u64 = 8;
 

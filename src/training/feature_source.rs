@@ -35,7 +35,7 @@ impl<'a, T: Wave> FeatureSource<'a, T> {
         let mut blocks = Vec::new();
         let mut first = 0;
         for index in 0..run.rows.block_count() {
-            let count = run.rows.count_in(index, part);
+            let count = run.rows.count_in_block(index, part);
             if count > 0 {
                 blocks.push((index, first..first + count));
                 first += count;

@@ -132,9 +132,10 @@ impl System {
     ) -> Result<(RidgePath, Searched), TrainError> {
         let path = RidgePath::new(&self.equations, problem.run.threads);
         let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
+        let fitted = (&problem.run.all_blocks(), &self.target_mean);
         let found = match precision {
-            Precision::Mixed => problem.search_lambda::<f32>(map, &path, &self.target_mean, &lambdas)?,
-            Precision::Double => problem.search_lambda::<f64>(map, &path, &self.target_mean, &lambdas)?,
+            Precision::Mixed => problem.search_lambda::<f32>(map, &path, fitted, &lambdas)?,
+            Precision::Double => problem.search_lambda::<f64>(map, &path, fitted, &lambdas)?,
         };
         Ok((path, found))
     }

@@ -28,6 +28,9 @@ mod stage;
 /// Row blocks of one part of a data set.
 mod rows;
 
+/// Which rows a pass goes over.
+mod sample;
+
 /// Passes over the rows: moments, Gram matrix, errors.
 mod passes;
 

@@ -1,12 +1,15 @@
 //! Passes over the rows: moments, Gram matrix, leave-one-out residuals, errors.
 
+use super::cost::BLOCK_ROWS;
 use super::rows::{PartedRows, RowBlock};
+use super::sample::Blocks;
 use super::stage::{Observer, Stage, TrainError};
 use crate::dataset::{ColumnMoments, Encoding, Part};
 use crate::features::{FeatureMap, Wave};
 use crate::model::{InputPipeline, Predictor, TargetCoding};
-use crate::solver::{BlockGram, Gram, RidgePath, in_order};
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use crate::solver::{BlockGram, BlockPlan, Gram, RidgePath, in_order};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use std::ops::Range;
 
 /// What one training run works on.
 pub(super) struct Run<'a> {
@@ -17,22 +20,7 @@ pub(super) struct Run<'a> {
     pub(super) class_weights: Option<Vec<f64>>,
 }
 
-/// The blocks a pass goes over: all, or evenly spread ones that hold about enough rows.
-pub(super) struct Blocks(Vec<usize>);
-
 impl Run<'_> {
-    /// Every block.
-    pub(super) fn all_blocks(&self) -> Blocks {
-        Blocks((0..self.rows.block_count()).collect())
-    }
-
-    /// Blocks spread evenly over the table with about `wanted` training rows, at least one.
-    pub(super) fn sample_blocks(&self, wanted: usize) -> Blocks {
-        let (blocks, rows) = (self.rows.block_count(), self.rows.count(Part::Training));
-        let count = (wanted * blocks).div_ceil(rows.max(1)).clamp(1, blocks);
-        Blocks((0..count).map(|index| index * blocks / count).collect())
-    }
-
     /// Moments of every encoded input and of every target over the training rows.
     pub(super) fn moments(&self, encoding: &Encoding) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
         let nothing = |count: usize| vec![ColumnMoments::EMPTY; count];
@@ -74,24 +62,25 @@ impl Run<'_> {
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
     ) -> Result<Gram, TrainError> {
         let projector = map.projector::<T>();
-        let s = projector.feature_count();
-        let gram = in_order(
-            self.threads,
-            blocks.0.len(),
-            || (RowBlock::default(), Array2::zeros((0, 0)), BlockGram::<T>::new(s, coding.width())),
-            |index, (block, features, statistics)| -> Result<(), TrainError> {
-                self.read_to_fit(blocks.0[index], block)?;
-                projector.transform_into(inputs.prepare(block.inputs()).view(), features);
-                statistics.fill(features, coding.code(block.targets()).view(), block.weights());
-                Ok(())
-            },
-            Gram::new(s, coding.width()),
-            |index, (_, _, statistics), gram| {
-                gram.add(statistics);
-                tick((index + 1) as f64 / blocks.0.len() as f64)
-            },
-        )?;
-        Ok(gram)
+        let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| {
+            self.read_to_fit(blocks.block(index), block)?;
+            let (targets, weights) = (coding.code(block.targets()), block.weights());
+            let prepared = inputs.prepare(block.inputs());
+            projector.transform_by(prepared.view(), BlockGram::<T>::AT_ONCE, |first, features| {
+                let range = first..first + features.len() / projector.feature_count();
+                let weights = weights.map(|weights| &weights[range.clone()]);
+                statistics.push(features, targets.slice(s![range, ..]), weights);
+            });
+            Ok(())
+        };
+        let plan = BlockPlan {
+            count: blocks.count(),
+            row_capacity: BLOCK_ROWS,
+            feature_count: projector.feature_count(),
+            target_count: coding.width(),
+            fill,
+        };
+        plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / blocks.count() as f64))
     }
 
     /// Mean squared leave-one-out residuals at each λ over the rows of `blocks`, averaged over the
@@ -109,10 +98,10 @@ impl Run<'_> {
         let leave_one_out = path.leave_one_out::<T>(lambdas);
         let sums = in_order(
             self.threads,
-            blocks.0.len(),
+            blocks.count(),
             || (RowBlock::default(), Vec::new()),
             |index, (block, residuals)| -> Result<(), TrainError> {
-                self.read_to_fit(blocks.0[index], block)?;
+                self.read_to_fit(blocks.block(index), block)?;
                 let features = projector.transform(inputs.prepare(block.inputs()).view());
                 let targets = coding.code(block.targets()) - target_mean.view().insert_axis(Axis(0));
                 *residuals = leave_one_out.residuals(features.view(), targets.view(), block.weights());
@@ -135,6 +124,9 @@ impl Run<'_> {
         total: A,
         add: impl Fn(&mut A, &RowBlock, ArrayView2<f64>) + Sync,
     ) -> Result<A, TrainError> {
+        if self.rows.count(part) == 0 {
+            return Ok(total);
+        }
         let total = in_order(
             self.threads,
             self.rows.block_count(),
@@ -163,8 +155,8 @@ impl Run<'_> {
         let mut inputs = Array2::zeros((0, pipeline.input_dim()));
         let mut targets = Vec::new();
         let mut block = RowBlock::default();
-        for &index in &blocks.0 {
-            self.rows.read(index, part, &mut block)?;
+        for stretches in blocks.iter() {
+            self.rows.read_stretches(stretches, part, &mut block)?;
             let prepared = pipeline.prepare(block.inputs());
             inputs.append(Axis(0), prepared.view()).map_err(|error| TrainError::Data(error.to_string()))?;
             targets.extend(block.targets());
@@ -174,8 +166,8 @@ impl Run<'_> {
     }
 
     /// Reads training rows with the weights they have in a fit.
-    fn read_to_fit(&self, index: usize, block: &mut RowBlock) -> Result<(), TrainError> {
-        self.rows.read(index, Part::Training, block)?;
+    fn read_to_fit(&self, stretches: &[Range<usize>], block: &mut RowBlock) -> Result<(), TrainError> {
+        self.rows.read_stretches(stretches, Part::Training, block)?;
         if let Some(class_weights) = &self.class_weights {
             block.weigh_classes(class_weights);
         }

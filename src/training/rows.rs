@@ -4,6 +4,7 @@ use super::cost::BLOCK_ROWS;
 use crate::dataset::{Part, Roles, Rows};
 use ndarray::ArrayView2;
 use std::io;
+use std::ops::Range;
 
 /// The rows of a data set with the part each belongs to.
 pub(super) struct PartedRows<'a> {
@@ -96,32 +97,55 @@ impl<'a> PartedRows<'a> {
     }
 
     /// Rows of a part within block number `index`.
-    pub(super) fn count_in(&self, index: usize, part: Part) -> usize {
-        let first = index * BLOCK_ROWS;
-        let parts = &self.parts[first..self.parts.len().min(first + BLOCK_ROWS)];
-        parts.iter().filter(|candidate| **candidate == part).count()
+    pub(super) fn count_in_block(&self, index: usize, part: Part) -> usize {
+        self.count_in(&self.block(index), part)
+    }
+
+    /// Rows of a part among some.
+    pub(super) fn count_in(&self, rows: &Range<usize>, part: Part) -> usize {
+        self.parts[rows.clone()].iter().filter(|candidate| **candidate == part).count()
+    }
+
+    /// Rows of the whole table.
+    pub(super) fn row_count(&self) -> usize {
+        self.parts.len()
     }
 
     /// Blocks of the whole table; a block holds the rows of a part that lie within it.
     pub(super) fn block_count(&self) -> usize {
-        self.rows.row_count().div_ceil(BLOCK_ROWS)
+        self.row_count().div_ceil(BLOCK_ROWS)
+    }
+
+    fn block(&self, index: usize) -> Range<usize> {
+        index * BLOCK_ROWS..self.row_count().min((index + 1) * BLOCK_ROWS)
     }
 
     /// Reads the rows of `part` in block number `index`.
     pub(super) fn read(&self, index: usize, part: Part, block: &mut RowBlock) -> io::Result<()> {
+        self.read_stretches(&[self.block(index)], part, block)
+    }
+
+    /// Reads the rows of `part` in some stretches of the table.
+    pub(super) fn read_stretches(
+        &self,
+        stretches: &[Range<usize>],
+        part: Part,
+        block: &mut RowBlock,
+    ) -> io::Result<()> {
         let columns = self.rows.column_count();
-        let first = index * BLOCK_ROWS;
-        let parts = &self.parts[first..self.parts.len().min(first + BLOCK_ROWS)];
-        block.cells.resize(parts.len() * columns, 0.0);
-        self.rows.read(first, &mut block.cells)?;
         block.codes.clear();
         block.targets.clear();
         block.weights.clear();
         (block.input_width, block.target_width) = (self.roles.inputs.len(), self.roles.targets.len());
-        for (row, _) in block.cells.chunks_exact(columns).zip(parts).filter(|(_, candidate)| **candidate == part) {
-            block.codes.extend(self.roles.inputs.iter().map(|&input| row[input]));
-            block.targets.extend(self.roles.targets.iter().map(|&target| row[target]));
-            block.weights.extend(self.roles.weight.map(|weight| row[weight]));
+        for stretch in stretches {
+            block.cells.resize(stretch.len() * columns, 0.0);
+            self.rows.read(stretch.start, &mut block.cells)?;
+            let rows = block.cells.chunks_exact(columns).zip(&self.parts[stretch.clone()]);
+            for (row, _) in rows.filter(|(_, candidate)| **candidate == part) {
+                block.codes.extend(self.roles.inputs.iter().map(|&input| row[input]));
+                block.targets.extend(self.roles.targets.iter().map(|&target| row[target]));
+                block.weights.extend(self.roles.weight.map(|weight| row[weight]));
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::TrainSpec;
 use super::passes::Run;
+use super::sample::Blocks;
 use super::stage::{Stage, TrainError};
 use crate::features::{FeatureMap, Precision, Wave};
 use crate::model::{InputPipeline, TargetCoding};
@@ -24,11 +25,11 @@ pub(super) struct Problem<'a> {
     pub(super) coding: &'a TargetCoding,
 }
 
-/// λ from 1 to 1e-11, three to a factor of ten. In mixed precision nothing below its limit is tried.
+/// λ from 2 to 1e-11, three to a factor of ten. In mixed precision nothing below its limit is tried.
 pub(super) fn lambda_grid(precision: Precision, feature_bound: Option<f64>) -> Vec<f64> {
     let sound =
         |lambda: &f64| precision == Precision::Double || Precision::for_ridge(*lambda, feature_bound) == precision;
-    (0..=33).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).filter(sound).collect()
+    (-1..=33).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).filter(sound).collect()
 }
 
 /// The path with leave-one-out errors, and which of its points is best.
@@ -61,15 +62,15 @@ impl Searched {
 }
 
 impl Problem<'_> {
-    /// Leave-one-out error at every λ of the grid.
+    /// Leave-one-out error at every λ of the grid, over some of the `fitted` rows; the closed form is of these alone.
     pub(super) fn search_lambda<T: Wave>(
         &self,
         map: &FeatureMap,
         path: &RidgePath,
-        target_mean: &Array1<f64>,
+        (fitted, target_mean): (&Blocks, &Array1<f64>),
         lambdas: &[f64],
     ) -> Result<Searched, TrainError> {
-        let blocks = self.run.sample_blocks(LOO_ROWS);
+        let blocks = self.run.sample_of(fitted, LOO_ROWS);
         let coding = (self.coding, target_mean);
         let mut points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
         let lambdas: Vec<f64> = points.iter().map(|point| point.lambda).collect();
@@ -113,7 +114,9 @@ impl Problem<'_> {
             self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.coding, |_| self.run.stop_if_asked())?;
         let target_mean = gram.centre_targets();
         let path = RidgePath::new(&gram.into_normal_equations(), self.run.threads);
-        Ok(self.search_lambda::<f64>(&map, &path, &target_mean, &lambda_grid(Precision::Double, None))?.best_loo())
+        Ok(self
+            .search_lambda::<f64>(&map, &path, (&blocks, &target_mean), &lambda_grid(Precision::Double, None))?
+            .best_loo())
     }
 }
 

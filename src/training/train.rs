@@ -45,11 +45,12 @@ pub fn train(
     observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
     let roles = spec.roles(schema);
-    let parts = split(
-        &groups(rows, &roles, schema.task == Task::Classification)?,
-        spec.held_out(learner, schema.task),
-        spec.seed,
-    );
+    let all_alike = schema.task == Task::Regression && schema.target_columns().all(|target| target.missing == 0);
+    let groups = match all_alike {
+        true => vec![Some(0); rows.row_count()],
+        false => groups(rows, &roles, schema.task == Task::Classification)?,
+    };
+    let parts = split(&groups, spec.held_out(learner, schema.task), spec.seed);
     let encoding = Encoding::of(schema, &roles);
     let rows = PartedRows::new(rows, roles, parts);
     let mut run = Run { rows, threads: resources.threads, observer, class_weights: None };

@@ -56,10 +56,9 @@ fn the_influence_of_fresh_features_is_the_golden_one() {
             let ridge = number(&case["lam"]);
             let weights = factor(&psi, ridge).solve(&(psi.t().dot(&targets) / psi.nrows() as f64));
             let residual = (&targets - &psi.dot(&weights)).insert_axis(Axis(1));
-            let mut block = BlockGram::<f64>::new(psi.ncols(), 1);
-            block.fill(&mut psi.clone(), targets.view().insert_axis(Axis(1)), None);
+            let block = BlockGram::of(psi.clone(), targets.view().insert_axis(Axis(1)), None);
             let mut gram = Gram::new(psi.ncols(), 1);
-            gram.add(&block);
+            gram.add(&[block], 1);
 
             let golden = &case["fresh"];
             let mut fresh_case = case.clone();

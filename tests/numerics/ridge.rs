@@ -3,6 +3,7 @@
 use crate::golden::{assert_close, data, feature_map, indices, load, matrix, number, vector};
 use bochner::features::{FeatureMap, Wave};
 use bochner::linalg::symmetric_eigen;
+use bochner::model::Spread;
 use bochner::solver::{BlockGram, Gram, RidgePath, jackknife_weights, solve_ridge};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde_json::Value;
@@ -24,11 +25,9 @@ fn features<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>) -> Array2<f64> {
 /// The statistics of all rows, from blocks of 100.
 fn gram<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>, targets: &Array1<f64>) -> Gram {
     let projector = map.projector::<T>();
-    let mut block = BlockGram::<T>::new(map.feature_count(), 1);
     let mut gram = Gram::new(map.feature_count(), 1);
     for (inputs, targets) in inputs.axis_chunks_iter(Axis(0), 100).zip(targets.axis_chunks_iter(Axis(0), 100)) {
-        block.fill(&mut projector.transform(inputs), targets.insert_axis(Axis(1)), None);
-        gram.add(&block);
+        gram.add(&[BlockGram::<T>::of(projector.transform(inputs), targets.insert_axis(Axis(1)), None)], 1);
     }
     gram
 }
@@ -159,6 +158,30 @@ fn leave_one_out_residuals_are_the_golden_ones() {
     }
 }
 
+/// ψᵀ(G+λI)⁻¹ψ/n, which the predictive spread adds to the noise, is the golden diagonal of the hat matrix, and with it
+/// residuals become the golden leave-one-out residuals of all rows.
+#[test]
+fn leverage_is_the_golden_hat_diagonal() {
+    for set in SETS {
+        let (inputs, targets) = data(set);
+        for case in cases(set) {
+            let (map, lambda) = (feature_map(&case), number(&case["lam"]));
+            let equations = gram::<f64>(&map, &inputs, &targets).into_normal_equations();
+            let factor = equations.factor(lambda, 1).unwrap().lower_rows();
+            let spread = Spread { noise_variances: vec![1.0], sample_count: targets.len(), factor };
+            let psi = features::<f64>(&map, &inputs);
+            let fitted = psi.dot(&vector(&case["w"]));
+            for (i, (hat, residual)) in
+                vector(&case["hat_diag"]).iter().zip(&vector(&case["loo_residuals"])).enumerate()
+            {
+                let leverage = spread.standard_deviations(psi.row(i).iter().copied())[0].powi(2) - 1.0;
+                assert_close(leverage, *hat, 1e-9, "diagonal of the hat matrix");
+                assert_close((targets[i] - fitted[i]) / (1.0 - leverage), *residual, 1e-7, "leave-one-out residual");
+            }
+        }
+    }
+}
+
 /// Leaving a row out for real, with nλ unchanged and the targets centred anew.
 #[test]
 fn leave_one_out_is_what_refitting_gives() {
@@ -194,11 +217,9 @@ fn weighted_leave_one_out_is_what_refitting_gives() {
     let weights: Vec<f64> = (0..n).map(|i| [0.5, 3.0, 1.0, 0.2][i % 4]).collect();
     let equations = |rows: &[usize]| {
         let of_rows: Vec<f64> = rows.iter().map(|&row| weights[row]).collect();
-        let mut block = BlockGram::<f64>::new(map.feature_count(), 1);
         let kept = targets.select(Axis(0), rows);
-        block.fill(&mut psi.select(Axis(0), rows), column(&kept), Some(&of_rows));
         let mut gram = Gram::new(map.feature_count(), 1);
-        gram.add(&block);
+        gram.add(&[BlockGram::of(psi.select(Axis(0), rows), column(&kept), Some(&of_rows))], 1);
         let mean = gram.centre_targets()[0];
         (gram.into_normal_equations(), mean)
     };
@@ -227,10 +248,8 @@ fn the_gram_matrix_does_not_depend_on_the_blocks() {
         let mut first = 0;
         for &count in rows {
             let range = first..first + count;
-            let mut block = BlockGram::<f64>::new(map.feature_count(), 1);
-            let mut part = psi.slice(s![range.clone(), ..]).to_owned();
-            block.fill(&mut part, targets.slice(s![range]).insert_axis(Axis(1)), None);
-            gram.add(&block);
+            let part = psi.slice(s![range.clone(), ..]).to_owned();
+            gram.add(&[BlockGram::of(part, targets.slice(s![range]).insert_axis(Axis(1)), None)], 1);
             first += count;
         }
         gram.into_normal_equations()

@@ -43,10 +43,9 @@ fn concrete() -> (Array2<f64>, Array1<f64>) {
 }
 
 fn equations(features: &Array2<f64>, targets: &Array1<f64>) -> NormalEquations {
-    let mut block = BlockGram::<f64>::new(features.ncols(), 1);
-    block.fill(&mut features.clone(), targets.view().insert_axis(Axis(1)), None);
+    let block = BlockGram::of(features.clone(), targets.view().insert_axis(Axis(1)), None);
     let mut gram = Gram::new(features.ncols(), 1);
-    gram.add(&block);
+    gram.add(&[block], 1);
     gram.into_normal_equations()
 }
 

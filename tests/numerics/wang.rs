@@ -82,10 +82,9 @@ fn simulate(ridge: f64) -> (f64, Evidence) {
     let error = |seed: u64| {
         let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, seed, FEATURES, inputs.ncols());
         let projector = map.projector::<f64>();
-        let mut block = BlockGram::<f64>::new(FEATURES, 1);
-        block.fill(&mut projector.transform(training), targets.view().insert_axis(Axis(1)), None);
+        let block = BlockGram::of(projector.transform(training), targets.view().insert_axis(Axis(1)), None);
         let mut gram = Gram::new(FEATURES, 1);
-        gram.add(&block);
+        gram.add(&[block], 1);
         let weights = solve_ridge(&gram.into_normal_equations(), ridge, 2).unwrap().weights;
         let difference = projector.transform(held_out).dot(&weights) - &reference;
         difference.mapv(|value| value * value).mean().unwrap()

@@ -1,12 +1,12 @@
 //! Numbers that start at a cache line: a vector that straddles two costs twice.
 
-use crate::linalg::Real;
+use super::Real;
 use std::ops::{Deref, DerefMut};
 
 const LINE_BYTES: usize = 64;
 
 /// Zeros to begin with, of a fixed length.
-pub(super) struct Aligned<T> {
+pub struct Aligned<T> {
     /// Never grows, so that what it holds stays where it is.
     cells: Vec<T>,
     start: usize,
@@ -14,7 +14,8 @@ pub(super) struct Aligned<T> {
 }
 
 impl<T: Real> Aligned<T> {
-    pub(super) fn zeros(length: usize) -> Self {
+    /// So many zeros.
+    pub fn zeros(length: usize) -> Self {
         let slack = LINE_BYTES / size_of::<T>();
         let cells = vec![T::zero(); length + slack];
         let start = cells.as_ptr().align_offset(LINE_BYTES).min(slack);

@@ -1,0 +1,178 @@
+//! Σ ψψᵀ over blocks of rows: where training spends its time. Rows are laid out anew in panels of columns, which is how
+//! a tile of the sum reads them, and a tile stays in registers until its rows are through. `?syrk` does the same work;
+//! this goes from the row in the first cache straight to the sum in f64, with no block of features or products between.
+
+use super::{Aligned, Real, in_parallel};
+use ndarray::{Array2, ArrayViewMut2, Axis, s};
+use pulp::{Arch, Simd, WithSimd};
+
+/// Columns of a panel: whole tiles of three vectors, for vectors of 1 to 16 numbers.
+const PANEL: usize = 48;
+
+/// Vectors of a row of a tile. With four rows of a tile they fill the 16 registers of AVX2, with eight the 32 of AVX-512.
+const VECTORS: usize = 3;
+
+/// Rows summed in registers before they are added to the sum of other rows: sums of sums round far less than one long
+/// sum, and this much of two panels stays in the first cache.
+const DEPTH: usize = 128;
+
+/// Blocks summed in the precision of their rows before the sum goes to f64. A constant, whatever the threads, so that
+/// they change no bit.
+pub const BLOCKS_TOGETHER: usize = 4;
+
+/// A block of rows in panels of columns, filled up with columns of zeros.
+pub struct PackedRows<T> {
+    /// Panel by panel, row by row.
+    cells: Aligned<T>,
+    column_count: usize,
+    row_count: usize,
+    row_capacity: usize,
+}
+
+impl<T: Real> PackedRows<T> {
+    /// Room for so many rows, none yet.
+    pub fn new(row_capacity: usize, column_count: usize) -> Self {
+        let cells = Aligned::zeros(column_count.div_ceil(PANEL) * row_capacity * PANEL);
+        Self { cells, column_count, row_count: 0, row_capacity }
+    }
+
+    /// Forgets the rows.
+    pub fn clear(&mut self) {
+        self.row_count = 0;
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: &[T]) {
+        assert!(row.len() == self.column_count && self.row_count < self.row_capacity);
+        let panels = self.cells.chunks_exact_mut(self.row_capacity * PANEL);
+        for (panel, values) in panels.zip(row.chunks(PANEL)) {
+            panel[self.row_count * PANEL..][..values.len()].copy_from_slice(values);
+        }
+        self.row_count += 1;
+    }
+
+    fn panel(&self, index: usize) -> &[T] {
+        &self.cells[index * self.row_capacity * PANEL..][..self.row_count * PANEL]
+    }
+}
+
+/// Adds Σ ψψᵀ over the rows of all blocks to the lower triangle of `sums` (s×s). The bits are the same for any number of
+/// threads.
+pub fn add_outer_products<T: Real>(blocks: &[&PackedRows<T>], sums: &mut Array2<f64>, threads: usize) {
+    assert!(blocks.iter().all(|block| sums.dim() == (block.column_count, block.column_count)));
+    let strips = sums.axis_chunks_iter_mut(Axis(0), PANEL).enumerate();
+    // The longest first, so that no thread is left with one at the end.
+    in_parallel(threads, strips.rev().collect(), |(index, sums)| {
+        Arch::new().dispatch(Strip { blocks, index, sums });
+    });
+}
+
+/// The rows of the sum that belong to one panel, up to the diagonal.
+struct Strip<'a, 'b, T> {
+    blocks: &'a [&'a PackedRows<T>],
+    index: usize,
+    sums: ArrayViewMut2<'b, f64>,
+}
+
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+impl<T: Real> WithSimd for Strip<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        for column in 0..=self.index {
+            for blocks in self.blocks.chunks(BLOCKS_TOGETHER) {
+                let mut tile = [[T::zero(); PANEL]; PANEL];
+                let panels = blocks.iter().flat_map(|block| {
+                    let (rows, columns) = (block.panel(self.index), block.panel(column));
+                    rows.chunks(DEPTH * PANEL).zip(columns.chunks(DEPTH * PANEL))
+                });
+                for (rows, columns) in panels {
+                    if size_of::<S::f32s>() == 64 {
+                        add_product::<T, S, 8>(simd, rows, columns, &mut tile);
+                    } else {
+                        add_product::<T, S, 4>(simd, rows, columns, &mut tile);
+                    }
+                }
+                let (first, end) = (column * PANEL, self.sums.ncols().min((column + 1) * PANEL));
+                for (mut sums, tile) in self.sums.slice_mut(s![.., first..end]).rows_mut().into_iter().zip(&tile) {
+                    let sums = sums.as_slice_mut().expect("a row is contiguous");
+                    sums.iter_mut().zip(tile).for_each(|(sum, value)| *sum += value.to_f64());
+                }
+            }
+        }
+    }
+}
+
+/// tile += AᵀB for two panels A and B, R rows of the tile at a time.
+#[inline(always)]
+#[allow(clippy::inline_always)] // must take on the vector instructions of its caller
+#[allow(clippy::needless_range_loop)] // constant bounds keep the sums in registers
+fn add_product<T: Real, S: Simd, const R: usize>(simd: S, a: &[T], b: &[T], tile: &mut [[T; PANEL]; PANEL]) {
+    let width = VECTORS * size_of::<T::Vector<S>>() / size_of::<T>();
+    for first in (0..PANEL).step_by(R) {
+        for place in (0..PANEL).step_by(width) {
+            let mut sums = [[T::splat(simd, T::zero()); VECTORS]; R];
+            for (a, b) in a.chunks_exact(PANEL).zip(b.chunks_exact(PANEL)) {
+                let a = &a[first..first + R];
+                let b = &T::vectors::<S>(&b[place..place + width])[..VECTORS];
+                for row in 0..R {
+                    let value = T::splat(simd, a[row]);
+                    for vector in 0..VECTORS {
+                        sums[row][vector] = T::multiply_add(simd, value, b[vector], sums[row][vector]);
+                    }
+                }
+            }
+            for row in 0..R {
+                let tile = &mut T::vectors_mut::<S>(&mut tile[first + row][place..place + width])[..VECTORS];
+                for vector in 0..VECTORS {
+                    tile[vector] = T::sum_of(simd, tile[vector], sums[row][vector]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(rows: usize, columns: usize, seed: usize) -> Array2<f64> {
+        Array2::from_shape_fn((rows, columns), |(i, j)| (((i + seed) * columns + j) as f64 * 0.37).sin())
+    }
+
+    fn packed<T: Real>(rows: &Array2<f64>) -> PackedRows<T> {
+        let mut packed = PackedRows::new(rows.nrows() + 3, rows.ncols());
+        for pass in 0..2 {
+            packed.clear(); // what was there before does not matter
+            for row in rows.rows() {
+                packed.push(&row.iter().map(|value| T::from_f64(value + f64::from(1 - pass))).collect::<Vec<_>>());
+            }
+        }
+        packed
+    }
+
+    fn sums<T: Real>(blocks: &[Array2<f64>], threads: usize) -> Array2<f64> {
+        let blocks: Vec<_> = blocks.iter().map(packed::<T>).collect();
+        let order = blocks[0].column_count;
+        let mut sums = Array2::ones((order, order));
+        add_outer_products(&blocks.iter().collect::<Vec<_>>(), &mut sums, threads);
+        sums
+    }
+
+    /// Rows and columns that come out even and that do not, more blocks than are summed together.
+    #[test]
+    fn it_is_the_product_at_any_shape_on_any_number_of_threads() {
+        for (row_counts, columns) in [(&[1][..], 1), (&[7, 0, 5], 47), (&[64, 3, 1, 9, 20, 8], 48), (&[33, 40], 150)] {
+            let blocks: Vec<_> = row_counts.iter().enumerate().map(|(b, rows)| noise(*rows, columns, 97 * b)).collect();
+            let expected =
+                blocks.iter().fold(Array2::<f64>::ones((columns, columns)), |sum, block| sum + block.t().dot(block));
+            let (double, single) = (sums::<f64>(&blocks, 1), sums::<f32>(&blocks, 1));
+            assert_eq!((&double, &single), (&sums::<f64>(&blocks, 3), &sums::<f32>(&blocks, 3)));
+            for (i, j) in (0..columns).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+                assert!((double[[i, j]] - expected[[i, j]]).abs() < 1e-12);
+                assert!((single[[i, j]] - expected[[i, j]]).abs() < 1e-4);
+            }
+        }
+    }
+}
