@@ -210,6 +210,23 @@ mod tests {
         }
     }
 
+    /// Against the closed form at ν = p + ½: e^{−z} p!/(2p)! Σ (p+i)!/(i!(p−i)!) (2z)^{p−i}.
+    #[test]
+    fn matern_is_the_polynomial_at_half_integers() {
+        let log_factorial = |n: u32| lgamma(f64::from(n) + 1.0);
+        for p in [3_u32, 30, 60, 99] {
+            for z in [0.1_f64, 3.0, 20.0, 120.0] {
+                let term = |i: u32| {
+                    let ways = log_factorial(p + i) - log_factorial(i) - log_factorial(p - i);
+                    exp(ways + f64::from(p - i) * (2.0 * z).ln() + log_factorial(p) - log_factorial(2 * p) - z)
+                };
+                let expected: f64 = (0..=p).map(term).sum();
+                let found = matern_correlation(f64::from(p) + 0.5, z);
+                assert!((found / expected - 1.0).abs() < 2e-12, "p = {p}, z = {z}: {found} is not {expected}");
+            }
+        }
+    }
+
     /// Against the sum itself, whose tail after K terms is at most K^{1−q}/(q−1).
     #[test]
     fn the_series_is_what_it_says() {

@@ -176,7 +176,8 @@ impl System {
             target_mean_square: Some(coding.decode_squares(&self.equations.target_mean_square).iter().sum()),
             error_bars: if wants_bars { self.error_bars(coding, lambda, spec, threads) } else { None },
             spectrum: self.spectrum()?,
-            spread: if spec.spread { Some(spread(&self.equations, lambda, &training_mse, threads)?) } else { None },
+            // Where rounding leaves nothing to factor there is none, and the report warns of it.
+            spread: spec.spread.then(|| spread(&self.equations, lambda, &training_mse, threads)).flatten(),
             training_mse,
             statistics: self.statistics,
             exact: None,
@@ -206,17 +207,12 @@ impl System {
 }
 
 /// What the predictive spread needs: tr H = s − λ·tr(G+λI)⁻¹, σ̂² = n·MSE/(n − tr H), and the factor.
-fn spread(
-    equations: &NormalEquations,
-    lambda: f64,
-    training_mse: &[f64],
-    threads: usize,
-) -> Result<Spread, TrainError> {
-    let factor = equations.factor(lambda, threads).map_err(SolveError::from)?;
+fn spread(equations: &NormalEquations, lambda: f64, training_mse: &[f64], threads: usize) -> Option<Spread> {
+    let factor = equations.factor(lambda, threads).ok()?;
     let (n, s) = (equations.sample_count as f64, equations.mean_feature.len() as f64);
     let effective_dimension = s - lambda * factor.inverse_trace();
     let inflation = n / (n - effective_dimension).max(1.0);
-    Ok(Spread {
+    Some(Spread {
         noise_variances: training_mse.iter().map(|error| error * inflation).collect(),
         sample_count: equations.sample_count,
         factor: factor.lower_rows(),

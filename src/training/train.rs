@@ -17,7 +17,7 @@ use super::search::Problem;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{BandwidthRule, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, ScalingRule, Schema, Task, split};
-use crate::features::Kernel;
+use crate::features::{Kernel, Precision};
 use crate::model::{
     ExactReport, FitReport, FittedModel, Head, InputPipeline, Labels, Predictor, SolverReport, TargetCoding,
 };
@@ -79,7 +79,7 @@ pub fn train(
         filled_cells: moments.iter().map(ColumnMoments::missing).sum(),
         largest_input: inputs.scaling.largest_scaled(&moments),
         bandwidth: kernel.bandwidth(),
-        warnings: warnings(&inputs.scaling, &moments, &fit),
+        warnings: warnings(&inputs.scaling, &moments, spec, kernel.bandwidth(), &fit),
         ..report(run, &inputs, &outputs.head, &fit)?
     };
     let rows_weighted = spec.sample_weight.is_some() || run.class_weights.is_some();
@@ -267,14 +267,30 @@ fn check_learnable(
     Ok(())
 }
 
-fn warnings(scaling: &Scaling, moments: &[ColumnMoments], fit: &Fit) -> Vec<String> {
+fn warnings(
+    scaling: &Scaling,
+    moments: &[ColumnMoments],
+    spec: &TrainSpec,
+    bandwidth: Option<f64>,
+    fit: &Fit,
+) -> Vec<String> {
     const LARGE: f64 = 10.0;
+    const FAR: f64 = 1e5; // bandwidths from zero: f32 has two digits left for what lies between neighbours
     let mut warnings = Vec::new();
     let largest = scaling.largest_scaled(moments);
     if largest > LARGE {
         warnings.push(format!(
             "the largest scaled input is {largest:.1}: an outlier or a long tail; consider its logarithm"
         ));
+    }
+    if fit.precision == Precision::Mixed && bandwidth.is_some_and(|bandwidth| largest > FAR * bandwidth) {
+        warnings.push(
+            "inputs lie so many bandwidths from zero that single precision hardly tells neighbours apart; scale them"
+                .to_owned(),
+        );
+    }
+    if spec.spread && fit.spread.is_none() {
+        warnings.push("there is no spread: lambda is too small for the rounding of this Gram matrix".to_owned());
     }
     if scaling.constant_count() > 0 {
         let count = scaling.constant_count();

@@ -89,6 +89,23 @@ fn a_vanishing_ridge() {
 }
 
 /// The bandwidth rules need rows that differ.
+/// Where the Gram matrix has no factor there is no spread, and the report says so; the weights are there all the same.
+#[test]
+fn a_vanishing_ridge_leaves_no_spread_and_says_so() {
+    let spec = json!({"lambda": 1e-300, "spread": true, "features": {"count": 128}, "guarantees": {"exact_rows": 0}});
+    let model = solved(&table(300, |x| [x, x * x]), &spec);
+    let warned = model.report.warnings.iter().any(|warning| warning.contains("no spread"));
+    assert!(warned != model.spread.is_some() && warned, "{:?}", model.report.warnings);
+}
+
+/// Values whose squares underflow vary by nothing that can be computed with.
+#[test]
+fn differences_too_small_for_squares() {
+    let tiny = table(100, |x| [x, 1e-200 * x, x * x]);
+    let model = solved(&tiny, &json!({"features": {"count": 64}, "lambda": 1e-6}));
+    assert_eq!(model.report.constant_inputs, 1);
+}
+
 #[test]
 fn most_rows_equal() {
     let mostly_zero = table(400, |x| [f64::from(x > 0.98), x]);
