@@ -30,6 +30,9 @@ mod error_bars;
 /// A fitted model made ready to predict.
 mod predictor;
 
+/// Whether the parts of a model fit each other.
+mod soundness;
+
 /// The file format; the only file that names bincode.
 mod artifact;
 
