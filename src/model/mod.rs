@@ -57,7 +57,7 @@ pub use inputs::InputPipeline;
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::{Extras, Predictions, Predictor};
-pub use registry::{ModelRegistry, RegistryError};
+pub use registry::{ModelRegistry, RegistryError, StoredArtifact};
 pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,
