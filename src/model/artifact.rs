@@ -148,13 +148,13 @@ pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
         evidence: model.evidence.clone(),
         measured: model.measured.clone(),
     };
-    let payload = bincode::serde::encode_to_vec(&payload, bincode::config::standard())?;
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
-    bytes.extend(MAGIC);
-    bytes.extend(FORMAT_VERSION.to_le_bytes());
-    bytes.extend((payload.len() as u64).to_le_bytes());
-    bytes.extend(Sha256::digest(&payload));
-    bytes.extend(payload);
+    let mut bytes = vec![0; HEADER_BYTES]; // filled in when the payload is known
+    let length = bincode::serde::encode_into_std_write(payload, &mut bytes, bincode::config::standard())?;
+    let (header, payload) = bytes.split_at_mut(HEADER_BYTES);
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    header[12..20].copy_from_slice(&(length as u64).to_le_bytes());
+    header[20..].copy_from_slice(&Sha256::digest(payload));
     Ok(bytes)
 }
 
