@@ -20,7 +20,7 @@ fn check_numbers(model: &FittedModel) -> Result<(), ArtifactError> {
         return Err(ArtifactError::Shape("scaling and encoding"));
     }
     let frequencies = match &model.map.frequencies {
-        Frequencies::Dense(values) => values.as_slice().unwrap_or_default(),
+        Frequencies::Dense(values) => values.as_slice_memory_order().unwrap_or_default(),
         Frequencies::Structured(structured) => &structured.norms,
     };
     for (name, numbers) in [
@@ -29,7 +29,7 @@ fn check_numbers(model: &FittedModel) -> Result<(), ArtifactError> {
         ("the fill values", &scaling.fill),
         ("the frequencies", frequencies),
         ("the phases", &model.map.phases),
-        ("the weights", model.weights.as_slice().unwrap_or_default()),
+        ("the weights", model.weights.as_slice_memory_order().unwrap_or_default()),
         ("the intercepts", &model.intercepts),
     ] {
         if !numbers.iter().all(|number| number.is_finite()) {

@@ -154,6 +154,10 @@ fn infinite_distances_take_no_time() {
     assert!(far.iter().all(|value| *value == predictor.model().intercepts[0]));
 }
 
+fn scores(model: &mut FittedModel) -> &mut Vec<f64> {
+    model.evidence.as_mut().unwrap().calibration_scores.as_mut().unwrap()
+}
+
 #[test]
 fn calibration_that_says_what_nobody_knows_is_refused() {
     let raw = json!({"features": {"count": 4}, "spread": true, "intervals": "scaled"});
@@ -167,9 +171,6 @@ fn calibration_that_says_what_nobody_knows_is_refused() {
             Err(ArtifactError::Calibration(_) | ArtifactError::Shape("intervals and outputs"))
         )
     };
-    fn scores(model: &mut FittedModel) -> &mut Vec<f64> {
-        model.evidence.as_mut().unwrap().calibration_scores.as_mut().unwrap()
-    }
     assert!(!refused(&|_| {}));
     assert!(refused(&|model| model.failure_probability = f64::NAN));
     assert!(refused(&|model| model.failure_probability = 0.0));
