@@ -3,7 +3,7 @@
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, Failure, Job, Runner};
 use crate::model::{ModelRegistry, ModelVersion, RegistryError};
-use crate::serving::Shelf;
+use crate::serving::{Shelf, make_ready};
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::{
     Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, recertify, train, update,
@@ -52,7 +52,7 @@ impl TrainRunner {
         let need = estimate_memory(&spec, &dataset.schema, self.threads);
         let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
         let trained = train(&table, &dataset.schema, &dataset.id, &spec, resources, &observer);
-        self.publish(job, control, &trained.map_err(training_failure)?, None)
+        self.publish(job, control, trained.map_err(training_failure)?, None)
     }
 
     /// Adds rows to the version named, or to the newest; should another job publish a newer one
@@ -67,7 +67,7 @@ impl TrainRunner {
             let source: (&dyn Rows, _, _) = (&table, &dataset.schema, dataset.id.as_str());
             let trained = update(model, base.version, &spec, source, self.threads, &ControlObserver(control));
             let after = if named.is_none() { Some(base.version) } else { None };
-            match self.publish(job, control, &trained.map_err(training_failure)?, after) {
+            match self.publish(job, control, trained.map_err(training_failure)?, after) {
                 Err(superseded) if superseded.code == "superseded" => {}
                 outcome => return outcome,
             }
@@ -87,10 +87,13 @@ impl TrainRunner {
         let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);
         let certified = certified.map_err(training_failure)?;
         control.progress("publish", 0.0);
-        let replaced = self.registry.replace(&entry, &job.id, &certified.model);
-        let replaced = replaced.map_err(|error| failure("storage", error))?;
-        self.shelf.release(&entry);
-        Ok(Arc::new(replaced))
+        let predictor = make_ready(certified.model).map_err(|error| failure("internal", error))?;
+        let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
+        let put = |version: &Arc<ModelVersion>| {
+            self.shelf.release(&entry);
+            self.shelf.put(version, predictor);
+        };
+        self.registry.replace(&entry, stored, put).map_err(|error| failure("storage", error))
     }
 
     /// What a finished job tells.
@@ -113,11 +116,12 @@ impl TrainRunner {
         Ok((dataset, table))
     }
 
+    /// Makes a model ready, then visible: nobody who asks for the newest version waits for it or meets one that fails.
     fn publish(
         &self,
         job: &Job,
         control: &Control,
-        trained: &Trained,
+        trained: Trained,
         after: Option<u32>,
     ) -> Result<Arc<ModelVersion>, Failure> {
         for (stage, seconds) in &trained.stage_seconds {
@@ -128,16 +132,13 @@ impl TrainRunner {
         let mut description = trained.model.describe();
         description["report"]["stage_seconds"] = Value::Object(stages.collect());
         let description = description.to_string();
-        let published = self.registry.publish(&job.request.model, &job.id, &trained.model, &description, after);
-        let version = Arc::new(published.map_err(|error| match error {
+        let predictor = make_ready(trained.model).map_err(|error| failure("internal", error))?;
+        let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
+        let put = |version: &Arc<ModelVersion>| drop(self.shelf.put(version, predictor));
+        self.registry.publish(&job.request.model, &stored, &description, after, put).map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
             _ => failure("storage", error),
-        })?);
-        // Read and tried out before the job says it is done. Someone may have unloaded or deleted it meanwhile.
-        if let Err(error) = self.shelf.get(&version) {
-            tracing::warn!(%error, "the new version could not be made ready");
-        }
-        Ok(version)
+        })
     }
 }
 

@@ -6,8 +6,8 @@ use super::error::ApiError;
 use super::extract::{ModelName, VersionNumber};
 use super::models::describe;
 use super::state::blocking;
-use crate::model::{check_model_name, read_artifact};
-use crate::serving::ShelfError;
+use crate::model::{ModelVersion, check_model_name, read_artifact};
+use crate::serving::{NotReady, make_ready};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -37,7 +37,8 @@ pub(super) async fn export(
     Ok((headers, Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)))).into_response())
 }
 
-/// `POST …/versions`: a file from elsewhere becomes the next version. A file is hostile: it is checked as it comes.
+/// `POST …/versions`: a file from elsewhere becomes the next version. A file is hostile: it is checked as it comes,
+/// and tried out before anything is kept. One at a time, since each may take a few times the largest file.
 pub(super) async fn import(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -48,8 +49,8 @@ pub(super) async fn import(
     let limit = state.config.max_artifact.0;
     refuse_announced(&headers, limit)?;
     let encoding = content_encoding(&headers)?;
-    let permit = state.uploads.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
+    let permit = state.imports.clone().try_acquire_owned();
+    let permit = permit.map_err(|_| ApiError::busy("overloaded", "another model file is being imported"))?;
     let source = blocking_reader(body, state.config.upload_idle_seconds);
     let importer = state.clone();
     let entry = blocking(move || -> Result<_, ApiError> {
@@ -57,12 +58,11 @@ pub(super) async fn import(
         let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
         let model = read_artifact(encoding.decoder(source).map_err(unreadable)?, limit)?;
         let description = model.describe().to_string();
-        let artifact = uuid::Uuid::now_v7().to_string();
-        let entry = Arc::new(importer.registry.publish(&name, &artifact, &model, &description, None)?);
-        match importer.shelf.get(&entry) {
-            Ok(_) | Err(ShelfError::Unloaded { .. }) => Ok(entry), // stored either way
-            Err(error) => Err(error.into()),
-        }
+        let unusable = |error: NotReady| ApiError::invalid_field("invalid_artifact", "", error.to_string());
+        let predictor = make_ready(model).map_err(unusable)?;
+        let stored = importer.registry.store(&uuid::Uuid::now_v7().to_string(), predictor.model())?;
+        let put = |version: &Arc<ModelVersion>| drop(importer.shelf.put(version, predictor));
+        Ok(importer.registry.publish(&name, &stored, &description, None, put)?)
     })
     .await?;
     let location = format!("/api/v1/models/{}/versions/{}", entry.name, entry.version);

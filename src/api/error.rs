@@ -263,6 +263,7 @@ impl From<ShelfError> for ApiError {
         match error {
             ShelfError::Unloaded { .. } => Self::new(StatusCode::CONFLICT, "model_unloaded", error.to_string()),
             ShelfError::Registry(error) => error.into(),
+            ShelfError::NotReady(error) => Self::internal(error),
         }
     }
 }

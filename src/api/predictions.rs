@@ -4,13 +4,14 @@ use super::AppState;
 use super::body::{blocking_reader, content_encoding, media_type, read_whole, refuse_announced};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
-use super::scoring::{count, deadline, refuse_not_finite, score, shed};
+use super::scoring::{count, deadline, score, shed};
 use super::spool::Spool;
 use super::state::blocking;
 use super::watch::Watch;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::serving::{
     Answer, AnswerWriter, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowReader, read_request,
+    refuse_not_finite,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::{Body, Bytes};

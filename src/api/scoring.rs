@@ -3,7 +3,7 @@
 use super::AppState;
 use super::error::ApiError;
 use crate::model::Predictions;
-use crate::serving::{BatchError, Outputs, ReadyModel, Refusal, RowBlock};
+use crate::serving::{BatchError, Outputs, ReadyModel, RowBlock, refuse_not_finite};
 use crate::telemetry::Protocol;
 use axum::http::{HeaderMap, StatusCode};
 use std::time::{Duration, Instant};
@@ -63,17 +63,6 @@ pub(super) fn shed(model: &ReadyModel, error: BatchError) -> ApiError {
         BatchError::Expired => ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string()),
         BatchError::Panicked => ApiError::internal(error),
     }
-}
-
-/// Refuses rows so far out that their predictions overflow; `first` is the number of the first of them.
-pub(super) fn refuse_not_finite(predictions: &Predictions, first: usize, place: &str) -> Result<(), ApiError> {
-    if predictions.values.iter().all(|value| value.is_finite()) {
-        return Ok(());
-    }
-    let mut rows = predictions.values.rows().into_iter();
-    let row = rows.position(|row| row.iter().any(|value| !value.is_finite())).unwrap_or_default();
-    let detail = "an input is so far from the training data that its prediction is not a finite number";
-    Err(ApiError::from(Refusal::invalid(format!("{place}/{}", first + row), detail)))
 }
 
 /// Counts how a request ended.

@@ -24,6 +24,7 @@ pub struct Shared {
     pub(super) shelf: Shelf,
     pub(super) metrics: Metrics,
     pub(super) uploads: Arc<Semaphore>,
+    pub(super) imports: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
     ready: watch::Sender<bool>,
 }
@@ -48,6 +49,7 @@ impl AppState {
     ) -> Self {
         Self(Arc::new(Shared {
             uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
+            imports: Arc::new(Semaphore::new(1)),
             streams: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
             ready: watch::Sender::new(true),
             config,

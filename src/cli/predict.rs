@@ -2,7 +2,7 @@
 
 use crate::dataset::{CsvOptions, DatasetError, parse_delimiter};
 use crate::model::{Predictor, read_artifact};
-use crate::serving::{Answer, AnswerWriter, Format, OutputRequest, Outputs, Refusal, RowReader};
+use crate::serving::{Answer, AnswerWriter, Format, OutputRequest, Outputs, Refusal, RowReader, refuse_not_finite};
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -97,7 +97,11 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     while let Some(block) = reader.next_block().map_err(refused)? {
         let rows: Vec<&[f64]> = block.rows().collect();
         let predictions = predictor.compute(&rows, outputs.extras());
+        refuse_not_finite(&predictions, writer.rows, "/rows").map_err(refused)?;
         writer.write(Answer { outputs: &outputs, model, predictions: &predictions }).map_err(unwritten)?;
+    }
+    if writer.rows == 0 {
+        return Err(at(&arguments.data, &"the table has no rows"));
     }
     writer.finish().and_then(|mut target| target.flush()).map_err(unwritten)
 }

@@ -4,6 +4,7 @@ use super::{angular, cauchy, gaussian, laplace, linear, matern, spline};
 use crate::random::normal_quantile;
 use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// A kernel before its bandwidth is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +32,20 @@ pub enum KernelShape {
 }
 
 impl KernelShape {
+    /// ν that are taken: values of rougher or smoother kernels are not trusted, and may take very long.
+    pub const SMOOTHNESSES: RangeInclusive<f64> = 0.05..=100.0;
+    /// q that are taken, if even: as many coefficients are kept.
+    pub const ORDERS: RangeInclusive<u32> = 2..=20;
+
+    /// Whether ν or q is one that is taken.
+    pub fn is_valid(self) -> bool {
+        match self {
+            Self::Matern { nu } => Self::SMOOTHNESSES.contains(&nu),
+            Self::Spline { order } => Self::ORDERS.contains(&order) && order.is_multiple_of(2),
+            Self::Gaussian | Self::Laplace | Self::Cauchy | Self::Angular | Self::Linear => true,
+        }
+    }
+
     /// Its name in specs and reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -114,6 +129,11 @@ impl Kernel {
             Self::Spline { order } => KernelShape::Spline { order },
             Self::Linear => KernelShape::Linear,
         }
+    }
+
+    /// Whether all its parameters are numbers to compute with.
+    pub fn is_valid(self) -> bool {
+        self.shape().is_valid() && self.bandwidth().is_none_or(|bandwidth| bandwidth > 0.0 && bandwidth.is_finite())
     }
 
     /// σ or ℓ.

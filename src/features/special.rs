@@ -8,6 +8,9 @@ pub(super) fn matern_correlation(nu: f64, z: f64) -> f64 {
     if z < 1e-15 {
         return 1.0;
     }
+    if !z.is_finite() {
+        return exp(-z); // 0 far away, and the sum below would not end early
+    }
     if nu == 0.5 {
         return exp(-z);
     }

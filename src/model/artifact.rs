@@ -13,7 +13,9 @@
 //! decoded, shapes and finiteness after. The bytes depend on the data, the spec and the seed alone,
 //! so training twice gives the same file.
 
-use super::{ErrorBars, FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics};
+use super::{
+    ErrorBars, FitReport, FittedModel, Head, InputPipeline, Measured, MissingRule, Spread, Statistics, soundness,
+};
 use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Precision, Structured};
 use crate::files::hex;
 use crate::theory::Evidence;
@@ -69,6 +71,12 @@ pub enum ArtifactError {
     /// The parts do not fit each other.
     #[error("the parts of the model disagree: {0}")]
     Shape(&'static str),
+    /// A bandwidth, smoothness or order that nothing can be computed with.
+    #[error("the kernel's parameters are out of range")]
+    Kernel,
+    /// Intervals or label sets would say what nobody knows.
+    #[error("the calibration cannot be used: {0}")]
+    Calibration(&'static str),
     /// NaN or infinity.
     #[error("{0} hold a number that is not finite")]
     NotFinite(&'static str),
@@ -140,26 +148,52 @@ pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
         evidence: model.evidence.clone(),
         measured: model.measured.clone(),
     };
-    let payload = bincode::serde::encode_to_vec(&payload, bincode::config::standard())?;
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
-    bytes.extend(MAGIC);
-    bytes.extend(FORMAT_VERSION.to_le_bytes());
-    bytes.extend((payload.len() as u64).to_le_bytes());
-    bytes.extend(Sha256::digest(&payload));
-    bytes.extend(payload);
+    let mut bytes = vec![0; HEADER_BYTES]; // filled in when the payload is known
+    let length = bincode::serde::encode_into_std_write(payload, &mut bytes, bincode::config::standard())?;
+    let (header, payload) = bytes.split_at_mut(HEADER_BYTES);
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    header[12..20].copy_from_slice(&(length as u64).to_le_bytes());
+    header[20..].copy_from_slice(&Sha256::digest(payload));
     Ok(bytes)
 }
 
 /// The model of an artifact.
 pub fn decode(bytes: &[u8]) -> Result<FittedModel, ArtifactError> {
     let payload = checked_payload(bytes)?;
-    // The slice bounds every list: bincode refuses lengths beyond what is left to read.
-    let (payload, read): (PayloadV1, usize) =
-        bincode::serde::decode_from_slice(payload, bincode::config::standard().with_limit::<{ 1 << 34 }>())?;
+    let (payload, read) = decoder_of(payload.len())(payload)?;
     if read != bytes.len() - HEADER_BYTES {
         return Err(ArtifactError::Shape("bytes are left over"));
     }
     assemble(payload)
+}
+
+type Decoder = fn(&[u8]) -> Result<(PayloadV1, usize), bincode::error::DecodeError>;
+
+/// Decoders by the bytes that they may claim. A text is given its memory before the bytes are looked at, so that what
+/// a payload may claim must follow from what it has.
+const DECODERS: [(usize, Decoder); 7] = [
+    (1 << 16, decode_within::<{ 1 << 16 }>),
+    (1 << 20, decode_within::<{ 1 << 20 }>),
+    (1 << 24, decode_within::<{ 1 << 24 }>),
+    (1 << 27, decode_within::<{ 1 << 27 }>),
+    (1 << 30, decode_within::<{ 1 << 30 }>),
+    (1 << 33, decode_within::<{ 1 << 33 }>),
+    (1 << 36, decode_within::<{ 1 << 36 }>),
+];
+
+/// What a byte of a payload may claim: a whole number counts as eight, however short it is written.
+const CLAIM_PER_BYTE: usize = 8;
+
+/// The decoder that bears this many bytes, and little more.
+fn decoder_of(payload_bytes: usize) -> Decoder {
+    let claim = payload_bytes.saturating_mul(CLAIM_PER_BYTE);
+    let within = DECODERS.iter().find(|(limit, _)| claim <= *limit);
+    within.map_or(DECODERS[DECODERS.len() - 1].1, |(_, decoder)| *decoder)
+}
+
+fn decode_within<const LIMIT: usize>(payload: &[u8]) -> Result<(PayloadV1, usize), bincode::error::DecodeError> {
+    bincode::serde::decode_from_slice(payload, bincode::config::standard().with_limit::<LIMIT>())
 }
 
 /// The model of an artifact that streams in. What the header says is checked before the payload is read, and the
@@ -225,60 +259,19 @@ fn checked_payload(bytes: &[u8]) -> Result<&[u8], ArtifactError> {
 
 fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     let d = payload.inputs.encoding.input_dim();
-    let scaling = &payload.inputs.scaling;
-    if [&scaling.fill, &scaling.offset, &scaling.factor].iter().any(|list| list.len() != d) {
-        return Err(ArtifactError::Shape("scaling and encoding"));
-    }
-    for (name, numbers) in [
-        ("the scaling factors", &scaling.factor),
-        ("the scaling offsets", &scaling.offset),
-        ("the fill values", &scaling.fill),
-        ("the phases", &payload.phases),
-        ("the weights", &payload.weights),
-        ("the intercepts", &payload.intercepts),
-    ] {
-        if !numbers.iter().all(|number| number.is_finite()) {
-            return Err(ArtifactError::NotFinite(name));
-        }
+    if d == 0 {
+        return Err(ArtifactError::Shape("the model has no inputs"));
     }
     let frequencies = checked_frequencies(payload.frequencies, d)?;
     let map = FeatureMap { kernel: payload.kernel, kind: payload.map, frequencies, phases: payload.phases };
-    if payload.head.labels().is_some_and(|labels| !labels.is_consistent()) {
-        return Err(ArtifactError::Shape("labels and their weights"));
-    }
-    let (s, k) = (map.feature_count(), payload.head.output_count());
-    if map.draw_count() == 0 || k == 0 || payload.intercepts.len() != k {
-        return Err(ArtifactError::Shape("outputs and intercepts"));
-    }
-    let weights = Array2::from_shape_vec((s, k), payload.weights);
-    let weights = weights.map_err(|_| ArtifactError::Shape("weights and frequencies"))?;
-    let structured = matches!(map.frequencies, Frequencies::Structured(_));
-    if !map.kind.goes_with(map.kernel.shape()) || (map.kind == MapKind::Points && structured) {
-        return Err(ArtifactError::Shape("map and kernel"));
-    }
-    if map.phases.len() != if map.kind == MapKind::Phase { map.draw_count() } else { 0 } {
-        return Err(ArtifactError::Shape("phases and frequencies"));
-    }
-    if payload.spread.as_ref().is_some_and(|spread| !spread.is_consistent(s, k)) {
-        return Err(ArtifactError::Shape("spread and weights"));
-    }
-    if payload.error_bars.as_ref().is_some_and(|bars| !bars.is_consistent(s, k)) {
-        return Err(ArtifactError::Shape("error bars and weights"));
-    }
-    let positive = |scale: &f64| *scale > 0.0 && scale.is_finite();
-    if ![0, k].contains(&payload.interval_scales.len()) || !payload.interval_scales.iter().all(positive) {
-        return Err(ArtifactError::Shape("intervals and outputs"));
-    }
-    if payload.statistics.as_ref().is_some_and(|statistics| !statistics.is_consistent(s, k)) {
-        return Err(ArtifactError::Shape("statistics and weights"));
-    }
-    Ok(FittedModel {
+    let weights = Array2::from_shape_vec((map.feature_count(), payload.head.output_count()), payload.weights);
+    let model = FittedModel {
         head: payload.head,
         inputs: payload.inputs,
         missing: payload.missing,
         map,
         precision: payload.precision,
-        weights,
+        weights: weights.map_err(|_| ArtifactError::Shape("weights and frequencies"))?,
         intercepts: payload.intercepts,
         spread: payload.spread,
         error_bars: payload.error_bars,
@@ -290,17 +283,12 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         failure_probability: payload.failure_probability,
         evidence: payload.evidence,
         measured: payload.measured,
-    })
+    };
+    soundness::check(&model)?;
+    Ok(model)
 }
 
 fn checked_frequencies(frequencies: FrequenciesV1, input_dim: usize) -> Result<Frequencies, ArtifactError> {
-    let numbers = match &frequencies {
-        FrequenciesV1::Dense { values, .. } => values,
-        FrequenciesV1::Structured(structured) => &structured.norms,
-    };
-    if !numbers.iter().all(|number| number.is_finite()) {
-        return Err(ArtifactError::NotFinite("the frequencies"));
-    }
     let disagree = ArtifactError::Shape("frequencies and encoding");
     match frequencies {
         FrequenciesV1::Dense { draw_count, values } => {

@@ -41,8 +41,9 @@ impl ErrorBars {
 
     /// Whether the parts fit a model of these sizes.
     pub fn is_consistent(&self, feature_count: usize, output_count: usize) -> bool {
+        let number_count = self.group_count.checked_mul(feature_count).and_then(|all| all.checked_mul(output_count));
         self.group_count > 1
-            && self.weights.len() == self.group_count * feature_count * output_count
+            && number_count == Some(self.weights.len())
             && self.weights.iter().all(|weight| weight.is_finite())
     }
 }
@@ -61,5 +62,7 @@ mod tests {
         assert_eq!(bars.standard_deviations(array![1.0, 2.0].view()), [2.0, 0.0]);
         assert!(bars.is_consistent(2, 2) && !bars.is_consistent(2, 1) && !bars.is_consistent(3, 2));
         assert!(ErrorBars::new(&without[..1]).is_none());
+        let wild = ErrorBars { group_count: usize::MAX / 2 + 1, ..bars }; // four times that wraps around to 0
+        assert!(!wild.is_consistent(2, 2) && !ErrorBars { weights: vec![], ..wild }.is_consistent(2, 2));
     }
 }

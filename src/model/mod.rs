@@ -30,6 +30,9 @@ mod error_bars;
 /// A fitted model made ready to predict.
 mod predictor;
 
+/// Whether the parts of a model fit each other.
+mod soundness;
+
 /// The file format; the only file that names bincode.
 mod artifact;
 
@@ -54,7 +57,7 @@ pub use inputs::InputPipeline;
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::{Extras, Predictions, Predictor};
-pub use registry::{ModelRegistry, RegistryError};
+pub use registry::{ModelRegistry, RegistryError, StoredArtifact};
 pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,

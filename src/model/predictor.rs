@@ -62,6 +62,13 @@ impl Predictor {
         self.model
     }
 
+    /// The same without the sums that adding rows takes: predictions need none.
+    #[must_use]
+    pub fn without_statistics(mut self) -> Self {
+        self.model.statistics = None;
+        self
+    }
+
     /// The outputs (rows×k) for rows of raw codes, one slice per row in the order of the model's
     /// columns.
     pub fn predict(&self, rows: &[&[f64]]) -> Array2<f64> {

@@ -87,6 +87,14 @@ pub enum RegistryError {
     Database(#[from] rusqlite::Error),
 }
 
+/// An artifact on disk that no version has yet. Should none ever have it, it is removed at the next start.
+pub struct StoredArtifact {
+    id: String,
+    dataset: String,
+    bytes: u64,
+    sha256: String,
+}
+
 /// The models of a data directory; clones share it. Artifacts are named after the job that made
 /// them, never after the model, so no user's text becomes a path.
 #[derive(Clone)]
@@ -106,23 +114,32 @@ impl ModelRegistry {
         Ok(registry)
     }
 
-    /// Stores a model as the next version of `name`: first the artifact, then its entry. Publishing
-    /// the same artifact id again gives the version it already has. With `after`, only while that is
-    /// still the newest version.
+    /// Writes the artifact of a model under an id of its own. No version has it yet.
+    pub fn store(&self, id: &str, model: &FittedModel) -> Result<StoredArtifact, RegistryError> {
+        let bytes = encode(model)?;
+        self.write(id, &bytes)?;
+        Ok(StoredArtifact {
+            id: id.to_owned(),
+            dataset: model.dataset.clone(),
+            bytes: bytes.len() as u64,
+            sha256: hex(&Sha256::digest(&bytes)),
+        })
+    }
+
+    /// Makes a stored artifact the next version of `name`. Publishing the same artifact id again gives the version it
+    /// already has. With `after`, only while that is still the newest version. `make_ready` is called when the
+    /// version is certain and not yet visible.
     pub fn publish(
         &self,
         name: &str,
-        artifact: &str,
-        model: &FittedModel,
+        stored: &StoredArtifact,
         description: &str,
         after: Option<u32>,
-    ) -> Result<ModelVersion, RegistryError> {
+        make_ready: impl FnOnce(&Arc<ModelVersion>),
+    ) -> Result<Arc<ModelVersion>, RegistryError> {
         check_model_name(name)?;
-        let bytes = encode(model)?;
-        let sha256 = hex(&Sha256::digest(&bytes));
-        self.write(artifact, &bytes)?;
         let published = self.database.transact(|transaction| {
-            if let Some(known) = find_artifact(transaction, artifact)? {
+            if let Some(known) = find_artifact(transaction, &stored.id)? {
                 return Ok(known);
             }
             let newest: Option<u32> =
@@ -139,52 +156,59 @@ impl ModelRegistry {
             let entry = ModelVersion {
                 name: name.to_owned(),
                 version,
-                artifact: artifact.to_owned(),
-                dataset: model.dataset.clone(),
-                bytes: bytes.len() as u64,
-                sha256: sha256.clone(),
+                artifact: stored.id.clone(),
+                dataset: stored.dataset.clone(),
+                bytes: stored.bytes,
+                sha256: stored.sha256.clone(),
                 created_at: now(),
             };
             transaction.execute(
                 "INSERT INTO models (name, version, artifact, dataset, bytes, sha256, description, created_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![name, version, artifact, entry.dataset, entry.bytes, sha256, description, entry.created_at],
+                params![
+                    name,
+                    version,
+                    entry.artifact,
+                    entry.dataset,
+                    entry.bytes,
+                    entry.sha256,
+                    description,
+                    entry.created_at
+                ],
             )?;
             Ok(entry)
         });
+        let published = published.map(Arc::new).inspect(make_ready);
         self.refresh(name)?;
         published
     }
 
     /// Puts another artifact in the place of that of a version, which must still be there with the one `entry`
-    /// names: first the new file, then the entry, then the old file goes.
+    /// names: the new file is stored, then the entry changes, then the old file goes. `make_ready` is called as by
+    /// [`Self::publish`].
     pub fn replace(
         &self,
         entry: &ModelVersion,
-        artifact: &str,
-        model: &FittedModel,
-    ) -> Result<ModelVersion, RegistryError> {
-        let bytes = encode(model)?;
-        let sha256 = hex(&Sha256::digest(&bytes));
-        self.write(artifact, &bytes)?;
+        stored: StoredArtifact,
+        make_ready: impl FnOnce(&Arc<ModelVersion>),
+    ) -> Result<Arc<ModelVersion>, RegistryError> {
         let replaced = self.database.transact(|transaction| {
             Ok::<_, RegistryError>(transaction.execute(
                 "UPDATE models SET artifact = ?1, bytes = ?2, sha256 = ?3
                  WHERE name = ?4 AND version = ?5 AND artifact = ?6",
-                params![artifact, bytes.len() as u64, sha256, entry.name, entry.version, entry.artifact],
+                params![stored.id, stored.bytes, stored.sha256, entry.name, entry.version, entry.artifact],
             )?)
         })?;
-        self.refresh(&entry.name)?;
         let (superfluous, outcome) = if replaced == 1 {
-            let bytes = bytes.len() as u64;
-            (
-                entry.artifact.as_str(),
-                Ok(ModelVersion { artifact: artifact.to_owned(), bytes, sha256, ..entry.clone() }),
-            )
+            let StoredArtifact { id, bytes, sha256, .. } = stored;
+            let entry_now = Arc::new(ModelVersion { artifact: id, bytes, sha256, ..entry.clone() });
+            make_ready(&entry_now);
+            (entry.artifact.clone(), Ok(entry_now))
         } else {
-            (artifact, Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version }))
+            (stored.id, Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version }))
         };
-        match std::fs::remove_file(self.path(superfluous)) {
+        self.refresh(&entry.name)?;
+        match std::fs::remove_file(self.path(&superfluous)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
             _ => outcome,
         }
@@ -325,4 +349,33 @@ impl ModelRegistry {
 
 fn find_artifact(connection: &Connection, artifact: &str) -> Result<Option<ModelVersion>, RegistryError> {
     Ok(connection.query_row("SELECT * FROM models WHERE artifact = ?1", [artifact], from_row).optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks meanwhile gets the version before; whoever asks afterwards finds it ready.
+    #[test]
+    fn a_version_is_visible_only_when_it_is_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let database = Database::open(&directory.database()).unwrap();
+        let registry = ModelRegistry::open(directory, database).unwrap();
+        let model = decode(include_bytes!("../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
+        let newest = || registry.find("m", None).map(|entry| entry.version).ok();
+        for (id, before, now) in [("a", None, Some(1)), ("b", Some(1), Some(2)), ("b", Some(2), Some(2))] {
+            let stored = registry.store(id, &model).unwrap();
+            let mut seen = None;
+            registry.publish("m", &stored, "{}", None, |entry| seen = Some((newest(), entry.version))).unwrap();
+            assert_eq!((seen, newest()), (now.map(|now| (before, now)), now));
+        }
+        let second = registry.find("m", None).unwrap();
+        let stored = registry.store("c", &model).unwrap();
+        let artifact = || registry.find("m", None).unwrap().artifact.clone();
+        let mut seen = None;
+        registry.replace(&second, stored, |entry| seen = Some((artifact(), entry.artifact.clone()))).unwrap();
+        assert_eq!((seen, artifact()), (Some(("b".into(), "c".into())), "c".into()));
+        assert!(!registry.path("b").exists() && registry.path("c").exists());
+    }
 }

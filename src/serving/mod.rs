@@ -24,6 +24,9 @@ mod pool;
 /// Concurrent requests merged into one product.
 mod batcher;
 
+/// A model made ready before anyone is told that it is there.
+mod preparation;
+
 /// Models in memory, under a budget.
 mod shelf;
 
@@ -32,6 +35,7 @@ pub use batcher::{BatchError, BatchLimits, Batcher};
 pub use formats::{AnswerWriter, Format, JsonRequest, RowReader, ScoringRequest, read_request, read_small};
 pub use outputs::{Output, OutputRequest, Outputs};
 pub use pool::PredictionPool;
-pub use refusal::Refusal;
+pub use preparation::{NotReady, make_ready};
+pub use refusal::{Refusal, refuse_not_finite};
 pub use rows::{CellError, RowBlock};
 pub use shelf::{ReadyModel, Shelf, ShelfError};

@@ -1,7 +1,9 @@
 //! Why a prediction request cannot be answered.
 
 use crate::dataset::DatasetError;
+use crate::model::Predictions;
 use crate::problem::Problem;
+use ndarray::Array2;
 
 /// Why a prediction request was refused; the sender's fault.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,5 +64,41 @@ impl From<DatasetError> for Refusal {
             DatasetError::TooLarge { limit } => Self::TooLarge { limit },
             other => Self::malformed("unreadable_body", other.to_string()),
         }
+    }
+}
+
+/// Refuses rows so far out that what is computed for them overflows; `first` is the number of the first of them.
+pub fn refuse_not_finite(predictions: &Predictions, first: usize, place: &str) -> Result<(), Refusal> {
+    let Predictions { values, spreads, error_bars } = predictions;
+    let computed = || [Some(values), spreads.as_ref(), error_bars.as_ref()].into_iter().flatten();
+    if computed().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
+        return Ok(());
+    }
+    let overflowing = |numbers: &Array2<f64>| {
+        let mut rows = numbers.rows().into_iter();
+        rows.position(|row| row.iter().any(|number| !number.is_finite()))
+    };
+    let row = computed().filter_map(overflowing).min().unwrap_or_default();
+    let detail = "an input is so far from the training data that its prediction is not a finite number";
+    Err(Refusal::invalid(format!("{place}/{}", first + row), detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn the_first_row_that_overflows_is_named_whatever_overflows_in_it() {
+        let fine = Predictions { values: array![[1.0], [2.0], [3.0]], spreads: None, error_bars: None };
+        assert_eq!(refuse_not_finite(&fine, 0, "/rows"), Ok(()));
+        let place = |predictions: &Predictions| match refuse_not_finite(predictions, 10, "/rows") {
+            Err(Refusal::Invalid(problems)) => problems[0].pointer.clone(),
+            other => panic!("{other:?}"),
+        };
+        let values = Predictions { values: array![[1.0], [f64::NAN], [3.0]], ..fine.clone() };
+        let spreads = Predictions { spreads: Some(array![[1.0], [1.0], [f64::INFINITY]]), ..fine };
+        let bars = Predictions { error_bars: Some(array![[f64::NAN], [1.0], [1.0]]), ..spreads.clone() };
+        assert_eq!([&values, &spreads, &bars].map(place), ["/rows/11", "/rows/12", "/rows/10"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Models in memory: read when first asked for, dropped when others need the room.
 
-use super::{BatchLimits, Batcher, PredictionPool};
-use crate::model::{Extras, FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
+use super::{BatchLimits, Batcher, NotReady, PredictionPool, make_ready};
+use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
 use crate::telemetry::{ModelMeters, PredictionMetrics};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,9 @@ pub enum ShelfError {
     /// It is not there or not readable.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// It is there and cannot predict.
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
 }
 
 /// Ready models by artifact, least recently used dropped first; clones share it.
@@ -105,18 +108,24 @@ impl Shelf {
 
     fn read(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
         let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
-        let predictor = Arc::new(Predictor::new(model));
-        warm_up(&predictor);
+        Ok(self.put(version, make_ready(model)?))
+    }
+
+    /// Takes in a version that is ready: before it is visible, so that nobody waits for it.
+    pub fn put(&self, version: &Arc<ModelVersion>, predictor: Predictor) -> Arc<ReadyModel> {
+        let predictor = Arc::new(predictor.without_statistics());
         let bytes = predictor.memory_bytes();
         let Settings { limits, pool, metrics, .. } = &*self.settings;
         let meters = Arc::new(metrics.of(&version.name, version.version));
-        meters.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
         let model = Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters });
         let mut state = self.state();
-        state.make_room(bytes, self.settings.budget_bytes);
-        state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
-        Ok(model)
+        if !state.unloaded.contains(&version.name) && !state.ready.contains_key(&version.artifact) {
+            state.make_room(bytes, self.settings.budget_bytes);
+            model.meters.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+            state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+        }
+        model
     }
 
     /// Drops an artifact that another one took the place of.
@@ -169,13 +178,6 @@ impl Shelf {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A first prediction, of a row with every cell missing: code and weights are in the caches when the first request
-/// comes.
-fn warm_up(predictor: &Predictor) {
-    let row = vec![f64::NAN; predictor.model().inputs.encoding.columns.len()];
-    predictor.compute(&[&row], Extras::default());
 }
 
 impl State {

@@ -46,7 +46,8 @@ pub fn conformal_quantile(ascending_scores: &[f64], failure_probability: f64) ->
 pub fn fewest_scores(failure_probability: f64) -> usize {
     let mut count = (1.0 / failure_probability).floor() as usize;
     count = count.saturating_sub(2).max(1);
-    while conformal_rank(count, failure_probability) > count {
+    // Beyond the last, more than anyone has, the rank could not be told in a whole number.
+    while count < usize::MAX / 2 && conformal_rank(count, failure_probability) > count {
         count += 1;
     }
     count
@@ -126,6 +127,7 @@ mod tests {
         // 10¹⁹·0.1234567890123457 = 1234567890123457000, a product that needs all its digits.
         assert_eq!(conformal_rank(9_999_999_999_999_999_999, 0.123_456_789_012_345_7), 8_765_432_109_876_543_000);
         assert_eq!(conformal_rank(0, 0.5), 1);
+        assert!([1e-18, 1e-19, 1e-300, 5e-324].map(fewest_scores).is_sorted());
     }
 
     #[test]

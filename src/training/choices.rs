@@ -8,9 +8,12 @@ use crate::features::{KernelShape, MapKind, Sampling};
 const DEFAULT_FEATURE_COUNT: u64 = 1_024;
 
 pub(super) fn check_kernel(fields: &Fields) -> KernelShape {
-    let nu = fields.number("nu", 1.5, |nu| (0.05..=100.0).contains(&nu), "a number from 0.05 to 100");
-    let order =
-        fields.integer("order", 2, |q| q.is_multiple_of(2) && (2..=20).contains(&q), "an even number from 2 to 20");
+    let (smoothnesses, orders) = (KernelShape::SMOOTHNESSES, KernelShape::ORDERS);
+    let requirement = format!("a number from {} to {}", smoothnesses.start(), smoothnesses.end());
+    let nu = fields.number("nu", 1.5, |nu| KernelShape::Matern { nu }.is_valid(), &requirement);
+    let requirement = format!("an even number from {} to {}", orders.start(), orders.end());
+    let is_order = |q| u32::try_from(q).is_ok_and(|order| KernelShape::Spline { order }.is_valid());
+    let order = fields.integer("order", 2, is_order, &requirement);
     let shapes = [
         KernelShape::Gaussian,
         KernelShape::Laplace,

@@ -97,25 +97,105 @@ def test_splines(service, order):
     assert_close(found["value"][:, 0], service.predict("spline", rows))
 
 
+EXACT = [
+    {"name": "gaussian"},
+    {"name": "laplace"},
+    {"name": "matern", "nu": 0.5},
+    {"name": "matern", "nu": 1.5},
+    {"name": "matern", "nu": 2.5},
+    {"name": "cauchy"},
+    {"name": "angular"},
+    {"name": "linear"},
+]
+
+
+@pytest.mark.parametrize("lam", [1e-2, 1e-6])
+@pytest.mark.parametrize("kernel", EXACT, ids=str)
+def test_the_exact_method(service, kernel, lam):
+    version = train(service, "exact", "regression", {"learner": "exact_krr", "kernel": kernel, "lambda": lam})
+    rows = tables.inputs(ROWS, seed=11)
+    found, about = run(service, "exact", version, rows)
+    assert_close(found["value"][:, 0], service.predict("exact", rows))
+    one, _ = run(service, "exact", version, rows[:1])
+    assert abs(one["value"][0, 0] - found["value"][0, 0]) < 1e-9
+
+
+def test_the_exact_method_at_several_targets_and_at_the_training_rows(service):
+    version = train(service, "exact", "two_targets", {"learner": "exact_krr", "lambda": 1e-4})
+    rows = tables.inputs(400, seed=1)
+    found, _ = run(service, "exact", version, rows)
+    assert_close(found["value"], [[row["price"], row["size"]] for row in service.predict("exact", rows)])
+
+
+def test_an_angle_to_nothing(service):
+    """Unscaled, a row of zeros has no direction: it is like itself and like nothing else."""
+    spec = {"learner": "exact_krr", "kernel": {"name": "angular"}, "lambda": 1e-3, "scaling": "none"}
+    table = tables.numbers(60)
+    table.rows[7][:3] = table.rows[8][:3] = [0.0, 0.0, 0.0]
+    service.upload(table, "with_zeros")
+    version = train(service, "zeros", "with_zeros", spec)
+    rows = [[0.0, 0.0, 0.0], *[row[:3] for row in table.rows[:20]], *[[-cell for cell in row[:3]] for row in table.rows[:20]]]
+    found, _ = run(service, "zeros", version, rows)
+    assert_close(found["value"][:, 0], service.predict("zeros", rows))
+
+
+@pytest.mark.parametrize("order", [2, 4, 10])
+def test_exact_splines(service, order):
+    spec = {"learner": "exact_krr", "kernel": {"name": "spline", "order": order}, "lambda": 1e-3}
+    version = train(service, "exact_spline", "one_input", spec)
+    rows = [[cell] for cell in np.linspace(1.5, 6, ROWS).tolist()]
+    found, _ = run(service, "exact_spline", version, rows)
+    assert_close(found["value"][:, 0], service.predict("exact_spline", rows))
+
+
+def test_exact_kernels_without_operators_are_refused(service):
+    spec = {"learner": "exact_krr", "kernel": {"name": "matern", "nu": 1.2}, "lambda": 1e-2}
+    version = train(service, "bessel", "regression", spec)
+    answer = service.get(f"/api/v1/models/bessel/versions/{version}/onnx")
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_exportable")
+    assert "nu 0.5, 1.5 or 2.5" in answer.json()["detail"]
+
+
+LEARNERS = ["ridge", "logistic", "hinge", "squared_hinge"]
+
+
 @pytest.mark.parametrize("weights", ["none", "balanced"])
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "angular"])
 @pytest.mark.parametrize("dataset", ["binary", "three_classes"])
-@pytest.mark.parametrize("learner", ["ridge", "logistic", "hinge", "squared_hinge"])
-def test_every_learner_of_labels(service, learner, dataset, kernel, weights):
-    spec = {"learner": learner, "kernel": {"name": kernel}, "features": {"count": 128}, "lambda": 1e-3}
-    spec |= {"class_weight": weights, "calibration_fraction": 0.1}
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_learner_of_labels(service, learner, dataset, weights):
+    check_labels(service, dataset, {"learner": learner, "class_weight": weights})
+
+
+@pytest.mark.parametrize("kernel, features", list(kernels()), ids=str)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_kernel_map_and_sampling_of_labels(service, learner, kernel, features):
+    check_labels(service, "three_classes", {"learner": learner, "kernel": kernel, "features": {"count": 64, **features}})
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_splines_of_labels(service, learner):
+    table = tables.one_input()
+    service.upload(tables.Table(["x", "kind"], [[x, "above" if y > 0.6 else "below"] for x, y in table.rows]), "sides")
+    rows = [[cell] for cell in np.linspace(2, 5, ROWS).tolist()]
+    check_labels(service, "sides", {"learner": learner, "kernel": {"name": "spline", "order": 4}}, rows)
+
+
+def check_labels(service, dataset, spec, rows=None):
+    """Decision values, probabilities and labels of a classifier against our own."""
+    spec = {"features": {"count": 128}, "lambda": 1e-3, "calibration_fraction": 0.1, **spec}
     version = train(service, "labels", dataset, spec)
-    rows = tables.inputs(ROWS, seed=8)
+    rows = rows or tables.inputs(ROWS, seed=8)
     found, about = run(service, "labels", version, rows)
     expected = service.predict("labels", rows, outputs=["label", "probabilities", "decision_values"])
     labels = about["labels"]
     values = [row["decision_values"] for row in expected]
-    values = np.array([[value] if dataset == "binary" else [value[label] for label in labels] for value in values])
+    two = len(labels) == 2
+    values = np.array([[value] if two else [value[label] for label in labels] for value in values])
     assert_close(found["decision_values"], values)
     probabilities = [[row["probabilities"][label] for label in labels] for row in expected]
     assert np.max(np.abs(found["probabilities"] - np.array(probabilities))) < TOLERANCE
     # A row on the border may fall to either side of it.
-    margins = np.abs(values[:, 0]) if dataset == "binary" else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
+    margins = np.abs(values[:, 0]) if two else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
     clear = margins > TOLERANCE * np.std(values)
     assert np.count_nonzero(clear) > ROWS - 5
     assert np.array_equal(found["label"][clear], np.array([row["label"] for row in expected])[clear])

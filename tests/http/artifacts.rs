@@ -3,6 +3,8 @@
 use crate::harness::{Answer, Service};
 use axum::body::Body;
 use axum::http::Request;
+use bochner::dataset::Scaling;
+use bochner::features::{Frequencies, Kernel};
 use bochner::model::{FittedModel, decode, encode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -74,6 +76,12 @@ fn forged(good: &[u8], change: impl Fn(&mut FittedModel)) -> Vec<u8> {
     encode(&model).unwrap()
 }
 
+fn without_inputs(model: &mut FittedModel) {
+    model.inputs.encoding.columns.clear();
+    model.inputs.scaling = Scaling { fill: vec![], offset: vec![], factor: vec![] };
+    model.map.frequencies = Frequencies::Dense(ndarray::Array2::zeros((model.map.draw_count(), 0)));
+}
+
 /// The file with bytes changed and everything else as it was.
 fn patched(good: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut bad = good.to_vec();
@@ -108,6 +116,11 @@ async fn hostile_files_are_refused_and_leave_nothing() {
         (forged(&good, |model| model.intercepts.push(0.0)), 422, "disagree"),
         (forged(&good, |model| model.inputs.scaling.fill.push(0.0)), 422, "scaling and encoding"),
         (forged(&good, |model| model.map.phases.push(0.0)), 422, "disagree"),
+        (forged(&good, |model| model.map.kernel = Kernel::Gaussian { bandwidth: 0.0 }), 422, "kernel's parameters"),
+        (forged(&good, |model| model.map.kernel = Kernel::Matern { bandwidth: 1.0, nu: 1e9 }), 422, "out of range"),
+        (forged(&good, without_inputs), 422, "the model has no inputs"),
+        (forged(&good, |model| model.failure_probability = f64::NAN), 422, "the failure probability"),
+        (forged(&good, |model| model.interval_scales.clear()), 422, "intervals and outputs"),
     ] {
         let code = if status == 413 { "body_too_large" } else { "invalid_artifact" };
         let body = import(&service, "hostile", bad).await.refused(status, code);
@@ -115,6 +128,7 @@ async fn hostile_files_are_refused_and_leave_nothing() {
     }
     service.get("/api/v1/models/hostile").await.refused(404, "model_not_found");
     assert_eq!(service.get("/api/v1/models").await.ok(200)["models"].as_array().unwrap().len(), 1);
+    assert_eq!(service.files("artifacts").len(), 1);
     assert_eq!(import(&service, "hostile", good).await.ok(201)["version"], 1);
 }
 
@@ -128,6 +142,44 @@ async fn files_beyond_the_limit_are_refused_by_their_length() {
     let body = import(&small, "m", good).await.refused(413, "body_too_large");
     assert!(body["detail"].as_str().unwrap().contains("1000"), "{body}");
     small.get("/api/v1/models/m").await.refused(404, "model_not_found");
+}
+
+/// What was trained or imported predicts from memory: nobody waits for the file of a new version.
+#[tokio::test]
+async fn a_version_is_in_memory_when_it_becomes_visible() {
+    let service = Service::with_model().await;
+    let good = export(&service).await;
+    import(&service, "moved", good).await.ok(201);
+    for file in service.files("artifacts") {
+        std::fs::remove_file(file).unwrap();
+    }
+    assert_eq!(predict(&service, "moved").await, predict(&service, "waves").await);
+}
+
+/// A file takes a few times its size while it is read, so the next one comes when this one is done.
+#[tokio::test]
+async fn files_are_imported_one_at_a_time() {
+    let service = Service::with_model().await;
+    let good = export(&service).await;
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Result<Vec<u8>, std::io::Error>>(1);
+    let body = Body::from_stream(futures_util::stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|chunk| (chunk, receiver))
+    }));
+    let slow = import(&service, "slow", body);
+    let meanwhile = async {
+        sender.send(Ok(good[..100].to_vec())).await.unwrap();
+        // The first chunk is taken, which is to say that the import has begun.
+        let second = sender.reserve().await.unwrap();
+        let refused = import(&service, "fast", good.clone()).await;
+        second.send(Ok(good[100..].to_vec()));
+        drop(sender);
+        refused
+    };
+    let (slow, refused) = futures_util::future::join(slow, meanwhile).await;
+    assert_eq!(refused.refused(503, "overloaded")["detail"], "another model file is being imported");
+    assert_eq!(refused.header("retry-after"), "1");
+    slow.ok(201);
+    import(&service, "fast", good).await.ok(201);
 }
 
 #[tokio::test]

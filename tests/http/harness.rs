@@ -23,7 +23,7 @@ pub(crate) fn config(flags: &[&str]) -> Config {
 /// A service of its own for one test.
 pub(crate) struct Service {
     app: App,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// An answer, read whole.
@@ -73,7 +73,13 @@ impl Service {
     pub(crate) fn with(flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = Config { data_dir: folder.path().to_owned(), ..config(flags) };
-        Self { app: App::start(config).unwrap(), _folder: folder }
+        Self { app: App::start(config).unwrap(), folder }
+    }
+
+    /// What lies in a folder of the data directory.
+    pub(crate) fn files(&self, folder: &str) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(self.folder.path().join(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

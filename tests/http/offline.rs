@@ -51,6 +51,10 @@ fn refusals_are_one_line_and_say_where() {
         (&ridge, &["--outputs", "label"][..], ROWS, "/outputs/0: this model predicts numbers"),
         (&ridge, &[], "x,colour,even\n1,red,true\ny,red,true\n", "/lines/3/x: a number is expected here"),
         (&ridge, &[], "x,colour\n1,red\n", "the model needs column 'even'"),
+        (&ridge, &[], "x,colour,even\n1,red,true\n1e308,red,true\n", "/rows/1: an input is so far from the training"),
+        (&ridge, &["--outputs", "error_bar"], "x,colour,even\n1e308,red,true\n", "/rows/0: an input is so far"),
+        (&ridge, &[], "x,colour,even\n", "the table has no rows"),
+        (&ridge, &["--from", "ndjson"], "\n", "the table has no rows"),
         (&artifact("ridge.json"), &[], ROWS, "not a bochner artifact"),
         (&artifact("none.bochner"), &[], ROWS, "No such file"),
     ] {

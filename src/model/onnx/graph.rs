@@ -7,6 +7,8 @@ use super::protobuf::Message;
 pub(super) enum Element {
     /// f32.
     Float = 1,
+    /// i64.
+    Whole = 7,
     /// UTF-8.
     Text = 8,
     /// f64.
@@ -31,14 +33,45 @@ impl Graph {
         self.append(12, &tensor_of_rows(name, element, columns));
     }
 
+    /// An input of a body, of any shape.
+    pub(super) fn argument(&mut self, name: &str, element: Element) {
+        self.append(11, &tensor_of_any_shape(name, element));
+    }
+
+    /// An output of a body, of any shape.
+    pub(super) fn result(&mut self, name: &str, element: Element) {
+        self.append(12, &tensor_of_any_shape(name, element));
+    }
+
+    /// `output` is what `body` makes of `start`, step by step over the first axis of `sequences`. The arguments of the
+    /// body are what the step before gave, and the parts of the sequences.
+    pub(super) fn scan(&mut self, start: &str, sequences: &[&str], output: &str, body: Self) {
+        const GRAPH: u64 = 5; // AttributeProto.AttributeType
+        let inputs: Vec<&str> = std::iter::once(start).chain(sequences.iter().copied()).collect();
+        let body = Message::default().text(1, "body").message(6, &body.0).integer(20, GRAPH);
+        self.append_node("Scan", &inputs, output, &[("num_scan_inputs", sequences.len() as u64)], &[body]);
+    }
+
     /// `output = operator(inputs)`, with whole numbers as attributes.
     pub(super) fn node(&mut self, operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, u64)]) {
+        self.append_node(operator, inputs, output, attributes, &[]);
+    }
+
+    fn append_node(
+        &mut self,
+        operator: &str,
+        inputs: &[&str],
+        output: &str,
+        attributes: &[(&str, u64)],
+        more: &[Message],
+    ) {
         const INT: u64 = 2; // AttributeProto.AttributeType
         let node = inputs.iter().fold(Message::default(), |node, input| node.text(1, input));
         let node = node.text(2, output).text(3, output).text(4, operator);
         let node = attributes.iter().fold(node, |node, (name, value)| {
             node.message(5, &Message::default().text(1, name).integer(3, *value).integer(20, INT))
         });
+        let node = more.iter().fold(node, |node, attribute| node.message(5, attribute));
         self.append(1, &node);
     }
 
@@ -54,6 +87,7 @@ impl Graph {
         let tensor = match element {
             Element::Float => tensor.bytes(9, values.map(|value| (value as f32).to_le_bytes())),
             Element::Double => tensor.bytes(9, values.map(f64::to_le_bytes)),
+            Element::Whole => tensor.bytes(9, values.map(|value| (value as i64).to_le_bytes())),
             Element::Text => unreachable!("numbers are not texts"),
         };
         self.append(5, &tensor);
@@ -88,6 +122,12 @@ impl Graph {
 fn tensor(name: &str, element: Element, shape: &[usize]) -> Message {
     let tensor = shape.iter().fold(Message::default(), |tensor, &size| tensor.integer(1, size as u64));
     tensor.integer(2, element as u64).text(8, name)
+}
+
+/// `ValueInfoProto` that leaves the shape to the runtime.
+fn tensor_of_any_shape(name: &str, element: Element) -> Message {
+    let tensor_type = Message::default().integer(1, element as u64);
+    Message::default().text(1, name).message(2, &Message::default().message(1, &tensor_type))
 }
 
 /// `ValueInfoProto`: `rows` is a name, not a number, and the same in all of them.

@@ -4,7 +4,7 @@ use super::graph::{Element, Graph};
 use crate::features::{CosineSeries, FeatureMap, Kernel, MapKind, Precision};
 use std::f64::consts::{PI, TAU};
 
-/// From the f64 tensor `inputs` (rows×d) to the f64 tensor `features` (rows×s).
+/// From the f64 tensor `inputs` (rows×d) to the f64 tensor `features` (rows×s) of a map of draws.
 pub(super) fn write(graph: &mut Graph, map: &FeatureMap, precision: Precision, inputs: &str) -> &'static str {
     if let Kernel::Spline { order } = map.kernel {
         return write_spline(graph, map, &CosineSeries::new(order / 2), inputs);
@@ -37,7 +37,7 @@ pub(super) fn write(graph: &mut Graph, map: &FeatureMap, precision: Precision, i
             graph.node("Where", &["above", "plus", "minus"], "waves", &[]);
             "waves"
         }
-        MapKind::Linear | MapKind::Spline | MapKind::Points => angles, // points are refused before
+        MapKind::Linear | MapKind::Spline | MapKind::Points => angles, // points have a file of their own
     };
     if element == Element::Double {
         return waves;
@@ -86,7 +86,7 @@ fn write_projection(graph: &mut Graph, map: &FeatureMap, element: Element, input
 }
 
 /// 1 + 2Σ cos(2πk(x−ω))/k^q at every knot ω, by the closed form that [`CosineSeries`] has; all in f64.
-fn write_spline(graph: &mut Graph, map: &FeatureMap, series: &CosineSeries, inputs: &str) -> &'static str {
+pub(super) fn write_spline(graph: &mut Graph, map: &FeatureMap, series: &CosineSeries, inputs: &str) -> &'static str {
     let knots = map.frequencies.written_out();
     graph.numbers("knots", Element::Double, &[1, map.draw_count()], knots.iter().copied());
     graph.number("one", 1.0);

@@ -2,7 +2,7 @@
 //!
 //! The file takes encoded inputs (rows×d, f64): one column for a number or a truth value, one for each level of
 //! a text column, NaN where a cell is missing. `metadata_props` names them in order. Angles and waves are in
-//! the precision the model is served in, everything else in f64.
+//! the precision the model is served in, everything else in f64: exact kernels too.
 
 /// The wire format.
 mod protobuf;
@@ -12,6 +12,9 @@ mod graph;
 
 /// ψ as nodes.
 mod map;
+
+/// The kernel at given points as nodes.
+mod points;
 
 /// From features to what predictions say, as nodes.
 mod head;
@@ -32,9 +35,15 @@ const LARGEST_BYTES: usize = i32::MAX as usize;
 /// Why a model has no ONNX file.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
-    /// Exact kernel values have no operators of their own.
-    #[error("the exact kernel method is a yardstick and is not written as ONNX; train a model on features")]
-    Exact,
+    /// An exact kernel that takes a function which ONNX does not have.
+    #[error(
+        "exact values of a matern kernel of nu {nu} take a Bessel function, which ONNX does not have; train exact_krr \
+         with nu 0.5, 1.5 or 2.5, or a learner on random features"
+    )]
+    Smoothness {
+        /// ν.
+        nu: f64,
+    },
     /// Beyond what the format can hold.
     #[error(
         "written out, the model has {bytes} bytes, and an ONNX file holds at most {LARGEST_BYTES}; \
@@ -48,14 +57,15 @@ pub enum OnnxError {
 
 /// The ONNX file of version `version` of the model `name`.
 pub fn to_onnx(model: &FittedModel, name: &str, version: u32) -> Result<Vec<u8>, OnnxError> {
-    if model.is_exact() {
-        return Err(OnnxError::Exact);
-    }
     check_size(number_bytes(model))?;
     let mut graph = Graph::new(name);
     graph.input("inputs", Element::Double, model.inputs.input_dim());
     let inputs = write_inputs(&mut graph, model);
-    let features = map::write(&mut graph, &model.map, model.precision, inputs);
+    let features = if model.is_exact() {
+        points::write(&mut graph, &model.map, inputs)?
+    } else {
+        map::write(&mut graph, &model.map, model.precision, inputs)
+    };
     head::write(&mut graph, model, features);
     let message = Message::default()
         .integer(1, IR_VERSION)
@@ -112,7 +122,7 @@ fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, St
 /// Bytes of the numbers alone.
 fn number_bytes(model: &FittedModel) -> usize {
     let width = match model.precision {
-        Precision::Mixed if !model.map.kernel.is_heavy_tailed() => 4,
+        Precision::Mixed if !model.map.kernel.is_heavy_tailed() && !model.is_exact() => 4,
         Precision::Mixed | Precision::Double => 8,
     };
     width * model.map.draw_count() * model.map.input_dim() + 8 * model.weights.len()
