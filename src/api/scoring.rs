@@ -60,7 +60,10 @@ pub(super) fn shed(model: &ReadyModel, error: BatchError) -> ApiError {
             model.meters.shed("queue_full");
             ApiError::busy("overloaded", error.to_string())
         }
-        BatchError::Expired => ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string()),
+        BatchError::Expired => {
+            model.meters.shed("deadline");
+            ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string())
+        }
         BatchError::Panicked => ApiError::internal(error),
     }
 }
