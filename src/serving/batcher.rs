@@ -188,7 +188,7 @@ impl Batcher {
 
     fn predict_together(&self, batch: &[Entry]) -> Result<Predictions, BatchError> {
         let rows: Vec<&[f64]> = batch.iter().flat_map(|entry| entry.block.slices(entry.range.clone())).collect();
-        self.meters.batch_rows.observe(rows.len() as f64);
+        self.meters.batch(rows.len());
         let extras = batch.first().map(|entry| entry.extras).unwrap_or_default();
         catch_unwind(AssertUnwindSafe(|| self.predictor.compute(&rows, extras))).map_err(|_| BatchError::Panicked)
     }

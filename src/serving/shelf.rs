@@ -99,7 +99,12 @@ impl Shelf {
                 None => self.read(version),
             }
         };
-        self.state().loading.remove(&version.artifact);
+        let mut state = self.state();
+        // The map's and ours; whoever else waits for it must find the same lock as those who come next.
+        if Arc::strong_count(&loading) <= 2 {
+            state.loading.remove(&version.artifact);
+        }
+        drop(state);
         outcome
     }
 
@@ -110,12 +115,18 @@ impl Shelf {
         let bytes = predictor.memory_bytes();
         let Settings { limits, pool, metrics, .. } = &*self.settings;
         let meters = Arc::new(metrics.of(&version.name, version.version));
-        meters.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
         let model = Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters });
         let mut state = self.state();
-        state.make_room(bytes, self.settings.budget_bytes);
-        state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+        // Deleted or replaced meanwhile, it serves whom it was read for and nobody else. Who deletes it now comes
+        // after us to this lock.
+        let known = self.registry.find(&version.name, Some(version.version));
+        if known.is_ok_and(|known| known.artifact == version.artifact) {
+            state.make_room(bytes, self.settings.budget_bytes);
+            state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+        } else if !state.has(version) {
+            model.meters.forget();
+        }
         Ok(model)
     }
 
@@ -126,7 +137,9 @@ impl Shelf {
 
     /// Forgets a version that was deleted.
     pub fn forget(&self, version: &ModelVersion) {
-        self.state().remove(&version.artifact);
+        if let Some(removed) = self.state().remove(&version.artifact) {
+            removed.meters.forget();
+        }
         self.settings.metrics.forget(&version.name, version.version);
     }
 
@@ -198,14 +211,32 @@ impl State {
     }
 
     fn insert(&mut self, artifact: String, model: Arc<ReadyModel>, bytes: usize) {
+        self.remove(&artifact);
         self.bytes += bytes;
+        let version = Arc::clone(&model.entry);
+        let meters = Arc::clone(&model.meters);
         self.ready.insert(artifact, Entry { model, bytes, last_used: self.clock });
+        meters.memory(self.bytes_of(&version));
     }
 
-    fn remove(&mut self, artifact: &str) {
-        if let Some(entry) = self.ready.remove(artifact) {
-            self.bytes -= entry.bytes;
-            entry.model.meters.memory_bytes.set(0);
-        }
+    fn remove(&mut self, artifact: &str) -> Option<Arc<ReadyModel>> {
+        let entry = self.ready.remove(artifact)?;
+        self.bytes -= entry.bytes;
+        entry.model.meters.memory(self.bytes_of(&entry.model.entry));
+        Some(entry.model)
     }
+
+    /// Of all artifacts of a version: there are two while one takes the place of the other.
+    fn bytes_of(&self, version: &ModelVersion) -> usize {
+        let of_version = |entry: &&Entry| is_same(&entry.model.entry, version);
+        self.ready.values().filter(of_version).map(|entry| entry.bytes).sum()
+    }
+
+    fn has(&self, version: &ModelVersion) -> bool {
+        self.ready.values().any(|entry| is_same(&entry.model.entry, version))
+    }
+}
+
+fn is_same(left: &ModelVersion, right: &ModelVersion) -> bool {
+    left.version == right.version && left.name == right.name
 }

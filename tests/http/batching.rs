@@ -58,6 +58,9 @@ async fn concurrent_rows_are_one_batch_and_have_the_bits_of_a_row_alone() {
     // The first may be taken before the others come.
     let batches = metric(&service, &format!("bochner_batch_rows_count{labels}")).await;
     assert!(batches <= 3.0, "{batches}");
+    assert_eq!(metric(&service, &format!("bochner_batches_total{labels}")).await, batches);
+    let queued = "bochner_prediction_stage_seconds_count{model=\"waves\",version=\"1\",stage=\"queue\"}";
+    assert_eq!(metric(&service, queued).await, 32.0);
     for (number, answer) in together.iter().enumerate() {
         let together = answer.ok(200)["predictions"][0].clone();
         let alone = service.post("/api/v1/models/waves/predict", &body(&[row(number)])).await.ok(200);
@@ -95,7 +98,8 @@ async fn a_full_queue_refuses_at_once() {
         answer.refused(503, "overloaded");
         assert_eq!(answer.header("retry-after"), "1");
     }
-    let shed = metric(&service, "bochner_shed_requests_total{model=\"waves\",reason=\"queue_full\"}").await;
+    let shed =
+        metric(&service, "bochner_shed_requests_total{model=\"waves\",version=\"1\",reason=\"queue_full\"}").await;
     assert_eq!(shed, (12 - good.len()) as f64);
     let outcome = "bochner_predictions_total{model=\"waves\",version=\"1\",protocol=\"native\",outcome=\"shed\"}";
     assert_eq!(metric(&service, outcome).await, shed);
@@ -113,7 +117,7 @@ async fn deadlines_pass_and_senders_go_away() {
     assert!(gone.is_err());
     tokio::time::sleep(Duration::from_millis(700)).await;
     for reason in ["deadline", "disconnected"] {
-        let name = format!("bochner_shed_requests_total{{model=\"waves\",reason=\"{reason}\"}}");
+        let name = format!("bochner_shed_requests_total{{model=\"waves\",version=\"1\",reason=\"{reason}\"}}");
         assert_eq!(metric(&service, &name).await, 1.0, "{reason}");
     }
     assert_eq!(metric(&service, "bochner_queued_rows{model=\"waves\",version=\"1\"}").await, 0.0);
