@@ -2,7 +2,7 @@
 
 use super::AppState;
 use super::error::ApiError;
-use super::state::blocking;
+use super::state::sized;
 use crate::dataset::ContentEncoding;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -45,6 +45,9 @@ pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), Ap
 
 /// A body of more bytes takes room that all requests share, and is worked on off the async threads.
 pub(super) const LARGE: usize = 256 << 10;
+
+/// So few compressed bytes are decompressed at once.
+const FEW_COMPRESSED: usize = 1 << 10;
 
 /// A body read whole, with the room it takes.
 pub(super) struct WholeBody {
@@ -92,10 +95,9 @@ pub(super) async fn read_whole(
     if encoding == ContentEncoding::Identity {
         return Ok(WholeBody { bytes, _room: taken });
     }
-    // A few bytes may stand for very many.
     let all = Arc::clone(&state.bodies);
-    let decoded = move || decompress(encoding, &bytes, limit, Room { all: &all, taken });
-    Box::pin(blocking(decoded)).await
+    let few = bytes.len() <= FEW_COMPRESSED;
+    sized(!few, move || decompress(encoding, &bytes, limit, Room { all: &all, taken })).await
 }
 
 fn decompress(encoding: ContentEncoding, bytes: &Bytes, limit: u64, mut room: Room) -> Result<WholeBody, ApiError> {

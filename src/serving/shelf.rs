@@ -240,3 +240,67 @@ impl State {
 fn is_same(left: &ModelVersion, right: &ModelVersion) -> bool {
     left.version == right.version && left.name == right.name
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::files::DataDir;
+    use crate::model::decode;
+    use std::time::Duration;
+
+    const ARTIFACT: &[u8] = include_bytes!("../../tests/fixtures/artifacts/ridge.bochner");
+
+    /// A shelf with one published model on it.
+    fn shelf() -> (Shelf, Arc<ModelVersion>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let database = Database::open(&directory.database()).unwrap();
+        let registry = ModelRegistry::open(directory, database).unwrap();
+        let limits = BatchLimits { batch_rows: 8, queue_delay: Duration::ZERO, queue_rows: 8, bypass_rows: 4 };
+        let metrics = crate::telemetry::Metrics::new().predictions;
+        let shelf = Shelf::new(registry, 1 << 30, limits, PredictionPool::start(1).unwrap(), metrics);
+        let model = decode(ARTIFACT).unwrap();
+        let version = shelf.registry.publish("m", "first", &model, "{}", None).unwrap();
+        (shelf, Arc::new(version), folder)
+    }
+
+    #[test]
+    fn however_many_ask_an_artifact_is_read_once() {
+        let (shelf, version, _folder) = shelf();
+        let models: Vec<Arc<ReadyModel>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| shelf.get(&version).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(models.iter().all(|model| Arc::ptr_eq(model, &models[0])));
+        let state = shelf.state();
+        assert_eq!(state.bytes, models[0].predictor.memory_bytes());
+        assert!(state.loading.is_empty());
+    }
+
+    #[test]
+    fn an_artifact_that_takes_its_own_place_is_counted_once() {
+        let (shelf, version, _folder) = shelf();
+        let model = shelf.get(&version).unwrap();
+        let mut state = shelf.state();
+        let bytes = state.bytes;
+        state.insert(version.artifact.clone(), model, 100);
+        assert_eq!(state.bytes, 100);
+        state.remove(&version.artifact);
+        assert_eq!((state.bytes, state.ready.len()), (0, 0));
+        assert!(bytes > 100);
+    }
+
+    #[test]
+    fn what_was_deleted_while_it_was_read_serves_once_and_is_not_kept() {
+        let (shelf, version, _folder) = shelf();
+        // As if it had been found before it was deleted, and its file opened before it was removed.
+        let gone = Arc::new(ModelVersion { version: 7, ..(*version).clone() });
+        let model = shelf.get(&gone).unwrap();
+        assert_eq!(model.entry.version, 7);
+        assert!(!shelf.holds(&gone));
+        assert_eq!(shelf.state().bytes, 0);
+        shelf.get(&version).unwrap();
+        assert!(shelf.holds(&version));
+    }
+}

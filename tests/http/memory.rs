@@ -4,13 +4,17 @@
 use crate::harness::{Answer, Service, open_body, waves};
 use axum::body::Body;
 use axum::http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 async fn train(service: &Service, model: &str, kernel: &str, features: usize) {
+    train_by(service, model, kernel, json!({"count": features})).await;
+}
+
+async fn train_by(service: &Service, model: &str, kernel: &str, features: Value) {
     let spec = json!({
-        "features": {"count": features}, "lambda": 1e-3, "error_bars": false, "kernel": {"name": kernel},
+        "features": features, "lambda": 1e-3, "error_bars": false, "kernel": {"name": kernel},
         "guarantees": {"exact_rows": 0},
     });
     let job = service.train(model, "waves", &spec).await;
@@ -73,13 +77,18 @@ async fn a_model_larger_than_the_budget_is_served_alone() {
 }
 
 #[tokio::test]
-async fn heavy_tailed_models_are_counted_in_double_precision() {
+async fn every_kind_of_frequencies_is_counted_as_it_is_held() {
     let service = service("1GiB").await;
     train(&service, "gaussian", "gaussian", 2048).await;
     train(&service, "laplace", "laplace", 2048).await;
     let difference = memory(&service, "laplace").await - memory(&service, "gaussian").await;
     // Four more bytes for each of 1024 draws of five inputs, but for texts of the specs.
     assert!((difference - f64::from(1024 * 5 * 4)).abs() < 200.0, "{difference}");
+    train_by(&service, "structured", "gaussian", json!({"count": 2048, "sampling": "structured"})).await;
+    // Of each of 1024 draws three signs, a norm and four factors in f32, and the weights twice.
+    let least = f64::from(1024 * (3 + 8 + 4 * 4) + 2 * 2048 * 8);
+    let structured = memory(&service, "structured").await;
+    assert!(structured >= least && structured < 1.2 * least, "{structured} and {least}");
 }
 
 const LINE: &str = "[0.5, \"red\", true]\n";
