@@ -82,15 +82,14 @@ pub(super) async fn read_whole(
     refuse_announced(headers, limit)?;
     let mut collecting = std::pin::pin!(collect(body, limit, Room { all: &state.bodies, taken: None }));
     // A small body came with its head, and needs no timer.
-    let (bytes, taken) = match collecting.as_mut().now_or_never() {
-        Some(outcome) => outcome?,
-        None => {
-            let collected = Box::pin(tokio::time::timeout_at(deadline.into(), collecting)).await;
-            collected.map_err(|_| {
-                let detail = "the body did not come before the deadline of the request";
-                ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", detail)
-            })??
-        }
+    let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {
+        outcome?
+    } else {
+        let collected = Box::pin(tokio::time::timeout_at(deadline.into(), collecting)).await;
+        collected.map_err(|_| {
+            let detail = "the body did not come before the deadline of the request";
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", detail)
+        })??
     };
     if encoding == ContentEncoding::Identity {
         return Ok(WholeBody { bytes, _room: taken });

@@ -122,8 +122,10 @@ impl Shelf {
         // after us to this lock.
         let known = self.registry.find(&version.name, Some(version.version));
         if known.is_ok_and(|known| known.artifact == version.artifact) {
-            state.make_room(bytes, self.settings.budget_bytes);
-            state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+            if !state.unloaded.contains(&version.name) {
+                state.make_room(bytes, self.settings.budget_bytes);
+                state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+            }
         } else if !state.has(version) {
             model.meters.forget();
         }

@@ -156,9 +156,9 @@ async fn a_row_takes_the_second_thread_while_the_first_computes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_overtakes_a_table_on_the_only_thread() {
     let service = service(&["--max-queue-rows", "8"]).await;
-    let lines: String = (0..10_000).map(|number| format!("{}\n", row(number))).collect();
+    let lines: Vec<String> = (0..10_000).map(|number| row(number).to_string()).collect();
     let table = Request::post("/api/v1/models/waves/predict?outputs=value,spread");
-    let table = table.header("content-type", "application/x-ndjson").body(Body::from(lines)).unwrap();
+    let table = table.header("content-type", "application/x-ndjson").body(Body::from(lines.join("\n"))).unwrap();
     // Its rows do not fill the queue for others.
     assert!(overtakes(&service, table, request(&row(0), None)).await);
 }
