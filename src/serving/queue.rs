@@ -111,7 +111,11 @@ impl Queue {
     }
 
     /// Until when a thread that was called waits for company; none when there is no reason to.
-    pub(super) fn patience(&self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
+    pub(super) fn patience(&mut self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
+        // Whoever comes after one that is gone waits for company as if alone.
+        while let Some(gone) = self.quick.pop_front_if(|entry| entry.is_dead(now)) {
+            self.drop_dead(gone);
+        }
         // What is large is a batch by itself, and must not wait for others that do.
         let first = self.quick.front().filter(|_| self.bulk.is_empty() && self.rows < limits.batch_rows)?;
         let until = (first.since + limits.queue_delay).min(first.deadline);
@@ -280,7 +284,12 @@ mod tests {
         small.deadline = now + Duration::from_secs(5);
         queue.push(small, false);
         assert_eq!(queue.patience(&LIMITS, now), Some(now + Duration::from_secs(5)), "at most until its deadline");
-        assert_eq!(queue.patience(&LIMITS, now + Duration::from_secs(6)), None);
+        let (next, _next) = entry(1, false);
+        let until = next.since + LIMITS.queue_delay;
+        queue.push(next, false);
+        assert_eq!(queue.patience(&LIMITS, now + Duration::from_secs(6)), Some(until), "the first is gone");
+        assert_eq!(queue.rows(), 1);
+        assert_eq!(queue.patience(&LIMITS, until), None);
         let mut queue = Queue::default();
         let (large, _large) = entry(LIMITS.bypass_rows, false);
         queue.push(large, true);

@@ -22,7 +22,7 @@ struct Buckets {
 impl Tally {
     /// With buckets up to these bounds, and one for what is larger.
     pub fn new(bounds: impl Iterator<Item = f64>) -> Self {
-        let bounds: Vec<f64> = bounds.chain([f64::MAX]).collect(); // which is written as +Inf
+        let bounds: Vec<f64> = bounds.chain([f64::INFINITY]).collect();
         let counts = bounds.iter().map(|_| AtomicU64::new(0)).collect();
         Self(Arc::new(Buckets { bounds, counts, sum: AtomicU64::new(0) }))
     }
