@@ -113,7 +113,9 @@ impl Queue {
     /// Until when a thread that was called waits for company; none when there is no reason to.
     pub(super) fn patience(&mut self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
         // Whoever comes after one that is gone waits for company as if alone.
-        while let Some(gone) = self.quick.pop_front_if(|entry| entry.is_dead(now)) {
+        while self.quick.front().is_some_and(|entry| entry.is_dead(now))
+            && let Some(gone) = self.quick.pop_front()
+        {
             self.drop_dead(gone);
         }
         // What is large is a batch by itself, and must not wait for others that do.
