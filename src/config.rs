@@ -60,6 +60,22 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_REQUEST", default_value = "32MiB")]
     pub max_request: Bytes,
 
+    /// Memory for request bodies of more than 256 KiB that are held at once; more are refused. Protects memory.
+    #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value = "256MiB")]
+    pub max_request_memory: Bytes,
+
+    /// Numbers of one JSON answer: rows times outputs. Protects memory: the answer is held whole.
+    #[arg(long, env = "BOCHNER_MAX_ANSWER_NUMBERS", default_value_t = 10_000_000, value_parser = at_least_one)]
+    pub max_answer_numbers: usize,
+
+    /// Rows of one table (CSV, ndjson, Arrow) to predict. Protects prediction threads.
+    #[arg(long, env = "BOCHNER_MAX_TABLE_ROWS", default_value_t = 100_000_000, value_parser = at_least_one)]
+    pub max_table_rows: usize,
+
+    /// Largest answer to a table. Protects the disk: it waits there until the last row is read.
+    #[arg(long, env = "BOCHNER_MAX_TABLE_ANSWER", default_value = "4GiB")]
+    pub max_table_answer: Bytes,
+
     /// Rows of one prediction request. Protects other requests from waiting behind it.
     #[arg(long, env = "BOCHNER_MAX_PREDICTION_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
     pub max_prediction_rows: usize,

@@ -134,7 +134,7 @@ impl TrainRunner {
         let description = description.to_string();
         let predictor = make_ready(trained.model).map_err(|error| failure("internal", error))?;
         let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
-        let put = |version: &Arc<ModelVersion>| drop(self.shelf.put(version, predictor));
+        let put = |version: &Arc<ModelVersion>| self.shelf.put(version, predictor);
         self.registry.publish(&job.request.model, &stored, &description, after, put).map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
             _ => failure("storage", error),

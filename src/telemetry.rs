@@ -1,9 +1,17 @@
 //! Logs and metrics.
 
+/// Histograms without a lock.
+mod tally;
+
 /// What is counted of predictions.
 mod predictions;
 
-pub use predictions::{ModelMeters, PredictionMetrics, Protocol, StageMeter, Total, VersionLabels};
+/// The meters of one version of a model.
+mod meters;
+
+pub use meters::{ModelMeters, StageMeter, Total};
+pub use predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
+pub use tally::Tally;
 
 use crate::config::{Config, LogFormat};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -102,7 +110,7 @@ pub struct Metrics {
     /// Requests answered.
     pub requests: Family<RequestLabels, Counter>,
     /// How long they took.
-    pub request_seconds: Family<RouteLabel, Histogram>,
+    pub request_seconds: Family<RouteLabel, Tally, fn() -> Tally>,
     /// Bytes of uploaded tables.
     pub uploaded_bytes: Counter,
     /// Jobs by status, set when scraped.
@@ -112,17 +120,17 @@ pub struct Metrics {
     /// Of predictions.
     pub predictions: PredictionMetrics,
     /// Requests and durations of the routes that predict, looked up once.
-    prediction_routes: [(Counter, Histogram); PredictionRoute::ALL.len()],
+    prediction_routes: [(Counter, Tally); PredictionRoute::ALL.len()],
 }
 
 impl Metrics {
     /// A fresh registry.
     pub fn new() -> Self {
-        let latency: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
+        let latency: fn() -> Tally = || Tally::new(exponential_buckets(0.0001, 2.0, 18));
         let duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 4.0, 12));
         let mut registry = Registry::with_prefix("bochner");
         let requests = Family::<RequestLabels, Counter>::default();
-        let request_seconds = Family::new_with_constructor(latency);
+        let request_seconds = Family::<RouteLabel, Tally, fn() -> Tally>::new_with_constructor(latency);
         let mut metrics = Self {
             registry: Arc::default(),
             prediction_routes: PredictionRoute::ALL.map(|route| {

@@ -1,13 +1,18 @@
 //! Request bodies: how they are compressed, how large they may be, and how they are read.
 
+use super::AppState;
 use super::error::ApiError;
+use super::state::sized;
 use crate::dataset::ContentEncoding;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 use std::borrow::Cow;
 use std::io::Read;
-use std::time::Duration;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// The media type without its parameters, in lower case; empty if absent.
@@ -38,29 +43,92 @@ pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), Ap
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
 
-/// The whole body, decompressed, within the limit before and after.
-pub(super) async fn read_whole(headers: &HeaderMap, body: Body, limit: u64) -> Result<Bytes, ApiError> {
-    let encoding = content_encoding(headers)?;
-    refuse_announced(headers, limit)?;
-    let bytes = collect(body, limit).await?;
-    if encoding == ContentEncoding::Identity {
-        return Ok(bytes);
-    }
-    let mut decoded = Vec::new();
-    let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
-    let decoder = encoding.decoder(bytes.as_ref()).map_err(unreadable)?;
-    decoder.take(limit + 1).read_to_end(&mut decoded).map_err(unreadable)?;
-    if decoded.len() as u64 > limit { Err(ApiError::too_large(limit)) } else { Ok(decoded.into()) }
+/// A body of more bytes takes room that all requests share, and is worked on off the async threads.
+pub(super) const LARGE: usize = 256 << 10;
+
+/// So few compressed bytes are decompressed at once.
+const FEW_COMPRESSED: usize = 1 << 10;
+
+/// A body read whole, with the room it takes.
+pub(super) struct WholeBody {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
-async fn collect(body: Body, limit: u64) -> Result<Bytes, ApiError> {
+impl Deref for WholeBody {
+    type Target = Bytes;
+
+    fn deref(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+impl WholeBody {
+    /// Whether it is to be worked on off the async threads.
+    pub(super) fn is_large(&self) -> bool {
+        self.bytes.len() > LARGE
+    }
+}
+
+/// The whole body, decompressed, within the limit before and after, come by the deadline.
+pub(super) async fn read_whole(
+    state: &AppState,
+    headers: &HeaderMap,
+    body: Body,
+    deadline: Instant,
+) -> Result<WholeBody, ApiError> {
+    let limit = state.config.max_request.0;
+    let encoding = content_encoding(headers)?;
+    refuse_announced(headers, limit)?;
+    let mut collecting = std::pin::pin!(collect(body, limit, Room { all: &state.bodies, taken: None }));
+    // A small body came with its head, and needs no timer.
+    let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {
+        outcome?
+    } else {
+        let collected = Box::pin(tokio::time::timeout_at(deadline.into(), collecting)).await;
+        collected.map_err(|_| {
+            let detail = "the body did not come before the deadline of the request";
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", detail)
+        })??
+    };
+    if encoding == ContentEncoding::Identity {
+        return Ok(WholeBody { bytes, _room: taken });
+    }
+    let all = Arc::clone(&state.bodies);
+    let few = bytes.len() <= FEW_COMPRESSED;
+    sized(!few, move || decompress(encoding, &bytes, limit, Room { all: &all, taken })).await
+}
+
+fn decompress(encoding: ContentEncoding, bytes: &Bytes, limit: u64, mut room: Room) -> Result<WholeBody, ApiError> {
+    let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
+    let mut decoder = encoding.decoder(bytes.as_ref()).map_err(unreadable)?;
+    let mut decoded = Vec::new();
+    loop {
+        let step = decoder.by_ref().take(LARGE as u64).read_to_end(&mut decoded).map_err(unreadable)?;
+        if decoded.len() as u64 > limit {
+            return Err(ApiError::too_large(limit));
+        }
+        if step == 0 {
+            return Ok(WholeBody { bytes: decoded.into(), _room: room.taken });
+        }
+        room.hold(bytes.len() + decoded.len())?;
+    }
+}
+
+async fn collect(
+    body: Body,
+    limit: u64,
+    mut room: Room<'_>,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), ApiError> {
     let mut chunks = body.into_data_stream();
     let broke = |error| ApiError::malformed("unreadable_body", format!("the body broke off: {error}"));
     let first = chunks.next().await.transpose().map_err(broke)?.unwrap_or_default();
-    let Some(second) = chunks.next().await else {
-        // Most bodies are one chunk, which needs no copy.
-        return if first.len() as u64 > limit { Err(ApiError::too_large(limit)) } else { Ok(first) };
-    };
+    if first.len() as u64 > limit {
+        return Err(ApiError::too_large(limit));
+    }
+    room.hold(first.len())?;
+    // Most bodies are one chunk, which needs no copy.
+    let Some(second) = chunks.next().await else { return Ok((first, room.taken)) };
     let mut bytes = first.to_vec();
     let mut next = Some(second);
     while let Some(chunk) = next {
@@ -68,10 +136,38 @@ async fn collect(body: Body, limit: u64) -> Result<Bytes, ApiError> {
         if (bytes.len() + chunk.len()) as u64 > limit {
             return Err(ApiError::too_large(limit));
         }
+        room.hold(bytes.len() + chunk.len())?;
         bytes.extend_from_slice(&chunk);
         next = chunks.next().await;
     }
-    Ok(bytes.into())
+    Ok((bytes.into(), room.taken))
+}
+
+/// What one body takes of the room that all large ones share, counted in kibibytes.
+struct Room<'a> {
+    all: &'a Arc<Semaphore>,
+    taken: Option<OwnedSemaphorePermit>,
+}
+
+impl Room<'_> {
+    /// Makes sure that so many bytes are held; refused at once where there is no room.
+    fn hold(&mut self, bytes: usize) -> Result<(), ApiError> {
+        const STEP: usize = LARGE >> 10;
+        let held = self.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = (bytes >> 10).next_multiple_of(STEP).saturating_sub(held);
+        if bytes <= LARGE || more == 0 {
+            return Ok(());
+        }
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let permit = Arc::clone(self.all)
+            .try_acquire_many_owned(more)
+            .map_err(|_| ApiError::busy("overloaded", "too many large bodies are being read at once"))?;
+        match &mut self.taken {
+            Some(taken) => taken.merge(permit),
+            taken => *taken = Some(permit),
+        }
+        Ok(())
+    }
 }
 
 /// The body for a thread that blocks on reading it; given up on when nothing comes for too long.

@@ -8,6 +8,7 @@ use crate::jobs::JobError;
 use crate::model::{ArtifactError, OnnxError, RegistryError};
 use crate::problem::{Problem, pointer};
 use crate::serving::{Refusal, ShelfError};
+use crate::telemetry::Outcome;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -71,11 +72,11 @@ impl ApiError {
     }
 
     /// How a prediction that ends in this is counted.
-    pub(super) fn outcome(&self) -> &'static str {
+    pub(super) fn outcome(&self) -> Outcome {
         match self.status.as_u16() {
-            503 | 504 => "shed",
-            400..500 => "refused",
-            _ => "failed",
+            503 | 504 => Outcome::Shed,
+            400..500 => Outcome::Refused,
+            _ => Outcome::Failed,
         }
     }
 

@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 /// A JSON body, whatever it holds.
 pub(super) struct JsonBody(pub(super) Value);
@@ -25,7 +26,8 @@ impl FromRequest<AppState> for JsonBody {
             return Err(ApiError::unsupported_media_type(&media_type, "application/json"));
         }
         let (parts, body) = request.into_parts();
-        let bytes = read_whole(&parts.headers, body, state.config.max_request.0).await?;
+        let deadline = Instant::now() + Duration::from_secs(state.config.upload_idle_seconds);
+        let bytes = read_whole(state, &parts.headers, body, deadline).await?;
         if bytes.is_empty() {
             return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
         }

@@ -1,12 +1,13 @@
 //! `/invocations` and `/ping`: scoring as MLflow and SageMaker do it.
 
 use super::AppState;
-use super::body::{media_type, read_whole};
+use super::body::{WholeBody, media_type};
 use super::error::ApiError;
-use super::scoring::{count, deadline, score};
+use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
+use super::state::sized;
 use super::watch::Watch;
 use crate::dataset::CsvOptions;
-use crate::model::FittedModel;
+use crate::model::{FittedModel, Predictions};
 use crate::serving::{
     Answer, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock, RowReader, ScoringRequest,
 };
@@ -17,36 +18,38 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// `GET /ping`: there is a model to ask.
 pub(super) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
-    default_model(&state).await?;
+    let name = default_model(&state)?;
+    state.load(&name, None).await?;
     Ok(Json(json!({"status": "ok"})))
 }
 
 /// `POST /invocations`: by the configured model, or the only one.
 pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Response {
     let (watch, request) = Watch::start(&state, PredictionRoute::Invocations, request);
-    watch.over(answer(state, request)).await
+    let start = watch.start;
+    watch.over(answer(state, request, start)).await
 }
 
-async fn answer(state: AppState, request: Request) -> Result<Response, ApiError> {
-    let start = Instant::now();
-    let model = default_model(&state).await?;
+async fn answer(state: AppState, request: Request, start: Instant) -> Result<Response, ApiError> {
+    let deadline = deadline(&state, request.headers(), start)?;
+    let model = state.load_by(&default_model(&state)?, None, deadline).await?;
     let (parts, body) = request.into_parts();
-    let outcome = match read_whole(&parts.headers, body, state.config.max_request.0).await {
-        Ok(body) => answer_by(&state, &model, &parts.headers, &body).await,
+    let outcome = match read_body(&state, &model, &parts.headers, body, deadline).await {
+        Ok(body) => answer_by(&state, &model, parts.headers, body, deadline).await,
         Err(error) => Err(error),
     };
-    count(&model, Protocol::Invocations, start, &outcome);
-    outcome
+    counted(&model, Protocol::Invocations, start, outcome)
 }
 
-async fn default_model(state: &AppState) -> Result<Arc<ReadyModel>, ApiError> {
+fn default_model(state: &AppState) -> Result<Cow<'_, str>, ApiError> {
     if let Some(name) = &state.config.default_model {
-        return state.load(name, None).await;
+        return Ok(name.into());
     }
     let versions = state.registry.list(None);
     let name = versions.first().map(|version| version.name.clone());
@@ -55,19 +58,40 @@ async fn default_model(state: &AppState) -> Result<Arc<ReadyModel>, ApiError> {
         let detail = "there are several models; name one in BOCHNER_DEFAULT_MODEL";
         return Err(ApiError::new(StatusCode::CONFLICT, "no_default_model", detail));
     }
-    state.load(&name, None).await
+    Ok(name.into())
 }
 
 async fn answer_by(
     state: &AppState,
+    model: &Arc<ReadyModel>,
+    headers: HeaderMap,
+    body: WholeBody,
+    deadline: Instant,
+) -> Result<Answered, ApiError> {
+    let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
+    let reader = Arc::clone(model);
+    let decoded = sized(body.is_large(), move || {
+        let (block, outputs) = decode(&reader, &headers, &body, rows_limit)?;
+        outputs.check_length(block.len(), reader.predictor.model(), numbers_limit)?;
+        Ok((block, outputs))
+    });
+    let (block, outputs) = decoded.await?;
+    let rows = block.len();
+    let predictions = score(model, block, &outputs, deadline, "/rows").await?;
+    let writer = Arc::clone(model);
+    let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, &outputs, &predictions)).await?;
+    let response = ([(header::CONTENT_TYPE, "application/json")], text).into_response();
+    Ok(Answered { response, rows })
+}
+
+fn decode(
     model: &ReadyModel,
     headers: &HeaderMap,
     body: &Bytes,
-) -> Result<Response, ApiError> {
+    limit: usize,
+) -> Result<(RowBlock, Outputs), ApiError> {
     let start = Instant::now();
-    let deadline = deadline(state, headers, start)?;
     let fitted = model.predictor.model();
-    let limit = state.config.max_prediction_rows;
     let (block, asked) = match media_type(headers).as_ref() {
         "" | "application/json" => {
             let request = ScoringRequest::read(body, fitted, limit)?;
@@ -78,14 +102,17 @@ async fn answer_by(
     };
     let outputs = Outputs::check(&asked, fitted)?;
     model.meters.decode.observe(start.elapsed());
-    let predictions = score(model, block, &outputs, deadline, "/rows").await?;
+    Ok((block, outputs))
+}
+
+fn encode(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> Result<Vec<u8>, ApiError> {
     let start = Instant::now();
     let mut text = b"{\"predictions\":".to_vec();
-    let answer = Answer { outputs: &outputs, model: fitted, predictions: &predictions };
+    let answer = Answer { outputs, model: model.predictor.model(), predictions };
     serde_json::to_writer(&mut text, &answer).map_err(ApiError::internal)?;
     text.push(b'}');
     model.meters.encode.observe(start.elapsed());
-    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+    Ok(text)
 }
 
 /// CSV with a header, unless the content type says `header=absent` (RFC 4180).

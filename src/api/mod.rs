@@ -51,6 +51,9 @@ mod updates;
 /// `/api/v1/models/{model}/predict`.
 mod predictions;
 
+/// The same for tables.
+mod tables;
+
 /// From rows to predictions.
 mod scoring;
 

@@ -1,27 +1,24 @@
 //! `/api/v1/models/{model}/predict`.
 
 use super::AppState;
-use super::body::{blocking_reader, content_encoding, media_type, read_whole, refuse_announced};
+use super::body::{WholeBody, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
-use super::scoring::{count, deadline, score, shed};
-use super::spool::Spool;
-use super::state::blocking;
+use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
+use super::state::sized;
+use super::tables::answer_table;
 use super::watch::Watch;
 use crate::dataset::{CsvOptions, parse_delimiter};
+use crate::model::Predictions;
 use crate::serving::{
-    Answer, AnswerWriter, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowReader, read_request,
-    refuse_not_finite,
+    Answer, AnswerWriter, Format, JsonRequest, OutputRequest, Outputs, ReadyModel, Refusal, read_request,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
-use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use std::cell::Cell;
-use std::io::Read;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Bytes that a short answer takes, about.
 const ROOM: usize = 64;
@@ -51,38 +48,37 @@ async fn answer(
     start: Instant,
 ) -> Result<Response, ApiError> {
     let path = ModelPath::read(&parameters)?;
-    let model = state.load(path.name, path.version).await?;
-    let outcome = answer_by(&state, &model, request, start).await;
-    count(&model, Protocol::Native, start, &outcome);
-    outcome
+    let deadline = deadline(&state, request.headers(), start)?;
+    let model = state.load_by(path.name, path.version, deadline).await?;
+    let outcome = answer_by(&state, &model, request, deadline).await;
+    counted(&model, Protocol::Native, start, outcome)
 }
 
 async fn answer_by(
     state: &AppState,
     model: &Arc<ReadyModel>,
     request: Request,
-    start: Instant,
-) -> Result<Response, ApiError> {
+    deadline: Instant,
+) -> Result<Answered, ApiError> {
     let options = Options::read(&QueryFields::read(request.uri())?, request.headers())?;
-    let deadline = deadline(state, request.headers(), start)?;
     let (parts, body) = request.into_parts();
     match options.input {
         Format::Json => {
-            let body = read_whole(&parts.headers, body, state.config.max_request.0).await?;
-            answer_json(state, model, &options, &body, deadline).await
+            let body = read_body(state, model, &parts.headers, body, deadline).await?;
+            answer_json(state, model, options, body, deadline).await
         }
         Format::Ndjson | Format::Csv | Format::Arrow => {
-            Box::pin(answer_stream(state, model, options, &parts.headers, body, deadline)).await
+            Box::pin(answer_table(state, model, options, &parts.headers, body, deadline)).await
         }
     }
 }
 
 /// How a request is to be read and answered.
-struct Options {
-    input: Format,
-    output: Format,
-    csv: CsvOptions,
-    outputs: OutputRequest,
+pub(super) struct Options {
+    pub(super) input: Format,
+    pub(super) output: Format,
+    pub(super) csv: CsvOptions,
+    pub(super) outputs: OutputRequest,
 }
 
 impl Options {
@@ -107,16 +103,13 @@ impl Options {
 
 /// Many clients send no type; what they send is JSON.
 fn input_format(media_type: &str) -> Result<Format, ApiError> {
-    match media_type {
-        "" | "application/json" => Ok(Format::Json),
-        "application/x-ndjson" | "application/jsonl" | "application/ndjson" => Ok(Format::Ndjson),
-        "text/csv" => Ok(Format::Csv),
-        "application/vnd.apache.arrow.stream" => Ok(Format::Arrow),
-        other => {
-            let accepted = Format::ALL.map(Format::media_type).join(", ");
-            Err(ApiError::unsupported_media_type(other, &accepted))
-        }
+    if media_type.is_empty() {
+        return Ok(Format::Json);
     }
+    Format::named(media_type).ok_or_else(|| {
+        let accepted = Format::ALL.map(Format::media_type).join(", ");
+        ApiError::unsupported_media_type(media_type, &accepted)
+    })
 }
 
 /// The first format of `Accept` that we have; where anything is accepted, that of the request.
@@ -125,8 +118,7 @@ fn output_format(headers: &HeaderMap, input: Format) -> Result<Format, ApiError>
     for range in accept.split(',') {
         let range = range.split(';').next().unwrap_or_default().trim();
         let natural = range == "*/*" || range == "application/*" || range.is_empty();
-        let named = Format::ALL.into_iter().find(|format| format.media_type().eq_ignore_ascii_case(range));
-        if let Some(format) = named.or(natural.then_some(input)) {
+        if let Some(format) = Format::named(range).or(natural.then_some(input)) {
             return Ok(format);
         }
     }
@@ -137,122 +129,60 @@ fn output_format(headers: &HeaderMap, input: Format) -> Result<Format, ApiError>
 /// A JSON request is read whole and answered at once.
 async fn answer_json(
     state: &AppState,
+    model: &Arc<ReadyModel>,
+    options: Options,
+    body: WholeBody,
+    deadline: Instant,
+) -> Result<Answered, ApiError> {
+    let (output, large) = (options.output, body.is_large());
+    let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
+    let reader = Arc::clone(model);
+    let decoded = sized(large, move || decode(&reader, &options, &body, rows_limit, numbers_limit)).await?;
+    let (JsonRequest { block, place, .. }, outputs) = decoded;
+    let rows = block.len();
+    let predictions = score(model, block, &outputs, deadline, place).await?;
+    let writer = Arc::clone(model);
+    let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, output, &outputs, &predictions));
+    let response = ([(header::CONTENT_TYPE, output.media_type())], text.await?).into_response();
+    Ok(Answered { response, rows })
+}
+
+fn decode(
     model: &ReadyModel,
     options: &Options,
-    body: &Bytes,
-    deadline: Instant,
-) -> Result<Response, ApiError> {
+    body: &[u8],
+    rows_limit: usize,
+    numbers_limit: usize,
+) -> Result<(JsonRequest, Outputs), ApiError> {
     let start = Instant::now();
     if body.is_empty() {
         return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
     }
     let fitted = model.predictor.model();
-    let request = read_request(body, fitted, state.config.max_prediction_rows)?;
+    let request = read_request(body, fitted, rows_limit)?;
     let asked = match (options.outputs.is_empty(), request.outputs.is_empty()) {
         (true, _) => &request.outputs,
         (false, true) => &options.outputs,
         (false, false) => return Err(Refusal::invalid("", "outputs are asked for in the query and in the body").into()),
     };
     let outputs = Outputs::check(asked, fitted)?;
-    let rows = request.block.len();
+    outputs.check_length(request.block.len(), fitted, numbers_limit)?;
     model.meters.decode.observe(start.elapsed());
-    let predictions = score(model, request.block, &outputs, deadline, request.place).await?;
+    Ok((request, outputs))
+}
+
+fn encode(
+    model: &ReadyModel,
+    format: Format,
+    outputs: &Outputs,
+    predictions: &Predictions,
+) -> Result<Vec<u8>, ApiError> {
     let start = Instant::now();
-    let entry = &model.entry;
-    let mut writer =
-        AnswerWriter::begin(options.output, Vec::with_capacity(ROOM + ROOM * rows), &entry.name, entry.version)?;
-    writer.write(Answer { outputs: &outputs, model: fitted, predictions: &predictions })?;
+    let (entry, rows) = (&model.entry, predictions.values.nrows());
+    let target = Vec::with_capacity(ROOM + ROOM * rows);
+    let mut writer = AnswerWriter::begin(format, target, &entry.name, entry.version)?;
+    writer.write(Answer { outputs, model: model.predictor.model(), predictions })?;
     let text = writer.finish()?;
     model.meters.encode.observe(start.elapsed());
-    Ok(([(header::CONTENT_TYPE, options.output.media_type())], text).into_response())
-}
-
-/// A table is read, computed and written block by block. The answer waits, on disk if it is long, until the last row
-/// is read: only then is it known to be right, and clients that send everything before they read anything are served.
-async fn answer_stream(
-    state: &AppState,
-    model: &Arc<ReadyModel>,
-    options: Options,
-    headers: &HeaderMap,
-    body: Body,
-    deadline: Instant,
-) -> Result<Response, ApiError> {
-    let encoding = content_encoding(headers)?;
-    let limit = state.config.max_upload.0;
-    refuse_announced(headers, limit)?;
-    let outputs = Outputs::check(&options.outputs, model.predictor.model())?;
-    let permit = state.streams.clone().try_acquire_owned().map_err(|_| {
-        model.meters.shed("overloaded");
-        ApiError::busy("overloaded", "too many tables are being predicted at once")
-    })?;
-    let body = blocking_reader(body, state.config.upload_idle_seconds);
-    let spool = Spool::new(&state.config.data_dir);
-    let patience = deadline.saturating_duration_since(Instant::now()); // of every block
-    let output = options.output;
-    let model = Arc::clone(model);
-    let spool = blocking(move || -> Result<Spool, ApiError> {
-        let _permit = permit;
-        let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
-        let exceeded = Cell::new(false);
-        let outcome = encoding.decoder(body).map_err(unreadable).and_then(|source| {
-            let source = Limited { source, left: limit, exceeded: &exceeded };
-            predict_table(&model, &options, &outputs, source, spool, patience)
-        });
-        if exceeded.get() { Err(ApiError::too_large(limit)) } else { outcome }
-    })
-    .await?;
-    Ok(([(header::CONTENT_TYPE, output.media_type())], spool.into_body()?).into_response())
-}
-
-fn predict_table(
-    model: &ReadyModel,
-    options: &Options,
-    outputs: &Outputs,
-    source: impl Read,
-    spool: Spool,
-    patience: Duration,
-) -> Result<Spool, ApiError> {
-    let fitted = model.predictor.model();
-    let entry = &model.entry;
-    let mut writer = AnswerWriter::begin(options.output, spool, &entry.name, entry.version)?;
-    let Some(mut reader) = RowReader::open(options.input, source, options.csv, fitted)? else {
-        return Err(ApiError::internal("a JSON body does not stream"));
-    };
-    let runtime = tokio::runtime::Handle::current();
-    loop {
-        let start = Instant::now();
-        let Some(block) = reader.next_block()? else { break };
-        model.meters.decode.observe(start.elapsed());
-        let (rows, unknown_levels) = (block.len(), block.unknown_levels);
-        let predicted = model.batcher.predict(block, outputs.extras(), Instant::now() + patience, true);
-        let predictions = runtime.block_on(predicted).map_err(|error| shed(model, error))?;
-        refuse_not_finite(&predictions, writer.rows, "/rows")?;
-        let start = Instant::now();
-        writer.write(Answer { outputs, model: fitted, predictions: &predictions })?;
-        model.meters.encode.observe(start.elapsed());
-        model.meters.rows.inc_by(rows as u64);
-        model.meters.unknown_levels.inc_by(unknown_levels);
-    }
-    if writer.rows == 0 {
-        return Err(Refusal::invalid("", "the table has no rows").into());
-    }
-    Ok(writer.finish()?)
-}
-
-/// A source that ends in an error where it grows beyond its limit, and says so.
-struct Limited<'a, R> {
-    source: R,
-    left: u64,
-    exceeded: &'a Cell<bool>,
-}
-
-impl<R: Read> Read for Limited<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.source.read(buffer)?;
-        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
-            self.exceeded.set(true);
-            std::io::Error::from(std::io::ErrorKind::FileTooLarge)
-        })?;
-        Ok(count)
-    }
+    Ok(text)
 }

@@ -1,11 +1,14 @@
 //! From rows to predictions, the same for every protocol.
 
 use super::AppState;
+use super::body::{WholeBody, read_whole};
 use super::error::ApiError;
 use crate::model::Predictions;
 use crate::serving::{BatchError, Outputs, ReadyModel, RowBlock, refuse_not_finite};
-use crate::telemetry::Protocol;
+use crate::telemetry::{Outcome, Protocol};
+use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use std::time::{Duration, Instant};
 
 /// So many multiplications are done at once on the thread that has the request, about twenty microseconds: handing
@@ -60,15 +63,58 @@ pub(super) fn shed(model: &ReadyModel, error: BatchError) -> ApiError {
             model.meters.shed("queue_full");
             ApiError::busy("overloaded", error.to_string())
         }
-        BatchError::Expired => ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string()),
+        BatchError::Expired => {
+            model.meters.shed("deadline");
+            ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string())
+        }
         BatchError::Panicked => ApiError::internal(error),
     }
 }
 
+/// The whole body of a request for a model.
+pub(super) async fn read_body(
+    state: &AppState,
+    model: &ReadyModel,
+    headers: &HeaderMap,
+    body: Body,
+    deadline: Instant,
+) -> Result<WholeBody, ApiError> {
+    let outcome = read_whole(state, headers, body, deadline).await;
+    if outcome.as_ref().is_err_and(|error| error.outcome() == Outcome::Shed) {
+        model.meters.shed("overloaded");
+    }
+    outcome
+}
+
+/// So many numbers are written off the async threads.
+const MANY_NUMBERS: usize = 1 << 14;
+
+/// Whether an answer is to be written off the async threads.
+pub(super) fn is_long(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> bool {
+    predictions.values.nrows() * outputs.numbers_per_row(model.predictor.model()) > MANY_NUMBERS
+}
+
+/// An answer, and the rows it is about.
+pub(super) struct Answered {
+    pub(super) response: Response,
+    pub(super) rows: usize,
+}
+
 /// Counts how a request ended.
-pub(super) fn count<T>(model: &ReadyModel, protocol: Protocol, start: Instant, outcome: &Result<T, ApiError>) {
+pub(super) fn counted(
+    model: &ReadyModel,
+    protocol: Protocol,
+    start: Instant,
+    outcome: Result<Answered, ApiError>,
+) -> Result<Response, ApiError> {
     match outcome {
-        Ok(_) => model.meters.answered(protocol, start.elapsed()),
-        Err(error) => model.meters.ended(protocol, error.outcome(), start.elapsed()),
+        Ok(Answered { response, rows }) => {
+            model.meters.answered(protocol, start.elapsed(), rows);
+            Ok(response)
+        }
+        Err(error) => {
+            model.meters.ended(protocol, error.outcome(), start.elapsed());
+            Err(error)
+        }
     }
 }

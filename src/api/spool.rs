@@ -1,39 +1,66 @@
 //! A long answer on its way: in memory while it is short, on disk when it is not.
 
 use axum::body::Body;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::cell::Cell;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::rc::Rc;
 use tempfile::{SpooledData, SpooledTempFile, spooled_tempfile_in};
 use tokio_util::io::ReaderStream;
 
 /// Bytes kept in memory.
 const IN_MEMORY: usize = 4 << 20;
 
+/// Bytes that go to it at once: an answer is written number by number.
+const BUFFER: usize = 64 << 10;
+
 /// Bytes of an answer that is not sent yet.
-pub(super) struct Spool(SpooledTempFile);
+pub(super) struct Spool {
+    target: BufWriter<SpooledTempFile>,
+    written: Rc<Cell<u64>>,
+}
 
 impl Spool {
     /// An empty one; its file, should it need one, lies in the data directory and vanishes with it.
     pub(super) fn new(data_dir: &Path) -> Self {
-        Self(spooled_tempfile_in(IN_MEMORY, data_dir.join("tmp")))
+        let target = spooled_tempfile_in(IN_MEMORY, data_dir.join("tmp"));
+        Self { target: BufWriter::with_capacity(BUFFER, target), written: Rc::default() }
     }
 
-    /// What was written, as the body of an answer.
-    pub(super) fn into_body(mut self) -> io::Result<Body> {
-        self.0.seek(SeekFrom::Start(0))?;
-        Ok(match self.0.into_inner() {
-            SpooledData::InMemory(bytes) => Body::from(bytes.into_inner()),
-            SpooledData::OnDisk(file) => Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file))),
-        })
+    /// How many bytes it holds, for whoever has given it away to be written to.
+    pub(super) fn length(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.written)
+    }
+
+    /// What was written.
+    pub(super) fn finish(self) -> io::Result<Spooled> {
+        let mut target = self.target.into_inner().map_err(io::IntoInnerError::into_error)?;
+        target.seek(SeekFrom::Start(0))?;
+        Ok(Spooled(target))
     }
 }
 
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        let count = self.target.write(bytes)?;
+        self.written.set(self.written.get() + count as u64);
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.target.flush()
+    }
+}
+
+/// An answer that is whole.
+pub(super) struct Spooled(SpooledTempFile);
+
+impl Spooled {
+    /// As the body of a response.
+    pub(super) fn into_body(self) -> Body {
+        match self.0.into_inner() {
+            SpooledData::InMemory(bytes) => Body::from(bytes.into_inner()),
+            SpooledData::OnDisk(file) => Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file))),
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::serving::{ReadyModel, Shelf, ShelfError};
 use crate::telemetry::Metrics;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
 /// A handle to everything; a clone is one count.
@@ -26,6 +27,8 @@ pub struct Shared {
     pub(super) uploads: Arc<Semaphore>,
     pub(super) imports: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
+    /// Kibibytes of large bodies.
+    pub(super) bodies: Arc<Semaphore>,
     ready: watch::Sender<bool>,
 }
 
@@ -47,7 +50,11 @@ impl AppState {
         shelf: Shelf,
         metrics: Metrics,
     ) -> Self {
+        // A body of the largest size must find room when it is alone, compressed and not.
+        let bodies = config.max_request_memory.0.max(2 * config.max_request.0 + (1 << 20)) >> 10;
+        let bodies = usize::try_from(bodies).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared {
+            bodies: Arc::new(Semaphore::new(bodies)),
             uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
             imports: Arc::new(Semaphore::new(1)),
             streams: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
@@ -83,9 +90,37 @@ impl AppState {
             return Ok(model);
         }
         let state = self.clone();
-        // Boxed, as is all that a usual prediction never comes to: its future stays small.
-        Box::pin(blocking(move || -> Result<_, ShelfError> { state.shelf.get(&entry) })).await
+        blocking(move || -> Result<_, ShelfError> { state.shelf.get(&entry) }).await
     }
+
+    /// The same for a request that gives up at a deadline; the model is read on for those who come next.
+    pub(super) async fn load_by(
+        &self,
+        name: &str,
+        version: Option<u32>,
+        deadline: Instant,
+    ) -> Result<Arc<ReadyModel>, ApiError> {
+        let entry = self.registry.find(name, version)?;
+        if let Some(model) = self.shelf.ready(&entry)? {
+            return Ok(model);
+        }
+        let (state, version) = (self.clone(), Arc::clone(&entry));
+        let loading = blocking(move || -> Result<_, ShelfError> { state.shelf.get(&version) });
+        // Boxed, as is all that a usual prediction never comes to: its future stays small.
+        Box::pin(tokio::time::timeout_at(deadline.into(), loading)).await.unwrap_or_else(|_| {
+            self.metrics.predictions.shed(&entry.name, entry.version, "model_loading");
+            let detail = format!("model '{}' version {} is being read; ask again", entry.name, entry.version);
+            Err(ApiError::busy("model_loading", detail))
+        })
+    }
+}
+
+/// Runs `work` here if it is small, and off the async threads if it is large.
+pub(super) async fn sized<T: Send + 'static>(
+    large: bool,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if large { Box::pin(blocking(work)).await } else { work() }
 }
 
 /// Runs blocking `work` off the async threads.

@@ -14,10 +14,21 @@ pub(super) struct Catalogue {
 
 /// One model.
 #[derive(Debug, Default, Clone)]
-struct Entry {
+pub(super) struct Entry {
     /// Newest first.
     versions: Vec<Arc<ModelVersion>>,
     aliases: BTreeMap<String, u32>,
+}
+
+impl Entry {
+    /// What the database holds of a model.
+    pub(super) fn read(connection: &Connection, name: &str) -> Result<Self, RegistryError> {
+        let mut query = connection.prepare("SELECT * FROM models WHERE name = ?1 ORDER BY version DESC")?;
+        let versions = query.query_map([name], |row| from_row(row).map(Arc::new))?.collect::<Result<_, _>>()?;
+        let mut query = connection.prepare("SELECT alias, version FROM aliases WHERE name = ?1")?;
+        let aliases = query.query_map([name], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        Ok(Self { versions, aliases })
+    }
 }
 
 impl Catalogue {
@@ -27,24 +38,19 @@ impl Catalogue {
         let mut query = connection.prepare("SELECT DISTINCT name FROM models")?;
         let names: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for name in names {
-            catalogue.refresh(connection, &name)?;
+            let entry = Entry::read(connection, &name)?;
+            catalogue.put(&name, entry);
         }
         Ok(catalogue)
     }
 
-    /// Reads one model again.
-    pub(super) fn refresh(&mut self, connection: &Connection, name: &str) -> Result<(), RegistryError> {
-        let mut query = connection.prepare("SELECT * FROM models WHERE name = ?1 ORDER BY version DESC")?;
-        let versions: Vec<Arc<ModelVersion>> =
-            query.query_map([name], |row| from_row(row).map(Arc::new))?.collect::<Result<_, _>>()?;
-        let mut query = connection.prepare("SELECT alias, version FROM aliases WHERE name = ?1")?;
-        let aliases = query.query_map([name], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-        if versions.is_empty() {
+    /// Puts what was read of a model in the place of what was known.
+    pub(super) fn put(&mut self, name: &str, entry: Entry) {
+        if entry.versions.is_empty() {
             self.models.remove(name);
         } else {
-            self.models.insert(name.to_owned(), Entry { versions, aliases });
+            self.models.insert(name.to_owned(), entry);
         }
-        Ok(())
     }
 
     /// One version: the one named, that of the alias, or the newest.

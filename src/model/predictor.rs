@@ -9,6 +9,12 @@ use ndarray::{Array1, Array2, ArrayView1};
 /// weights as soon as they are made.
 const BLOCK_ROWS: usize = 256;
 
+/// Bytes of one input's frequencies that panels are padded to.
+const PANEL_PADDING: usize = 512;
+
+/// About what the small parts of a model take: columns, labels, the report.
+const REST_BYTES: usize = 4096;
+
 /// A fitted model with its feature map in the precision it was trained in.
 pub struct Predictor {
     model: FittedModel,
@@ -115,19 +121,30 @@ impl Predictor {
 
     /// About how many bytes it holds in memory.
     pub fn memory_bytes(&self) -> usize {
+        let (model, map) = (&self.model, &self.model.map);
+        // Heavy-tailed frequencies are kept in f64 whatever the features are.
         let width = match self.engine {
-            Engine::Mixed(_) => 4,
-            Engine::Double(_) => 8,
+            Engine::Mixed(_) if !map.kernel.is_heavy_tailed() || model.is_exact() => 4,
+            Engine::Mixed(_) | Engine::Double(_) => 8,
         };
-        let frequencies = match &self.model.map.frequencies {
+        let frequencies = match &map.frequencies {
             // Points are held by rows and by coordinates.
-            Frequencies::Dense(points) if self.model.is_exact() => points.len() * (16 + 2 * width),
-            Frequencies::Dense(frequencies) => frequencies.len() * (8 + width),
-            Frequencies::Structured(structured) => 2 * (structured.signs.len() + 8 * structured.norms.len()),
+            Frequencies::Dense(points) if model.is_exact() => points.len() * (16 + 2 * width),
+            // As drawn, and in panels that are padded to whole groups.
+            Frequencies::Dense(drawn) => {
+                8 * drawn.len() + width * drawn.nrows().next_multiple_of(PANEL_PADDING / width) * drawn.ncols()
+            }
+            // A byte for each sign, and then four factors where there are three signs.
+            Frequencies::Structured(structured) => {
+                structured.signs.len() + 8 * structured.norms.len() + structured.signs.len() / 3 * 4 * width
+            }
         };
-        let factor = self.model.spread.as_ref().map_or(0, |spread| spread.factor.len());
-        let bars = self.model.error_bars.as_ref().map_or(0, ErrorBars::number_count);
-        frequencies + (2 * self.model.weights.len() + factor + bars) * 8 + 4096
+        let numbers = 2 * map.phases.len()
+            + 2 * model.weights.len()
+            + model.spread.as_ref().map_or(0, |spread| spread.factor.len())
+            + model.error_bars.as_ref().map_or(0, ErrorBars::number_count)
+            + model.calibration_scores().map_or(0, <[f64]>::len);
+        frequencies + 8 * numbers + model.spec.len() + REST_BYTES
     }
 
     /// All of one block, whose first row is row `first` of `predictions`; sums in f64.

@@ -1,6 +1,6 @@
 //! Names, versions and where their artifacts lie.
 
-use super::catalogue::{Catalogue, from_row};
+use super::catalogue::{Catalogue, Entry, from_row};
 use super::version::ModelReference;
 use super::{ArtifactError, FittedModel, ModelVersion, check_alias, check_model_name, decode, encode};
 use crate::database::{Database, now};
@@ -331,11 +331,14 @@ impl ModelRegistry {
         Ok(file.publish(&self.path(artifact))?)
     }
 
-    /// Makes what the database now says of a model visible. Under the lock, so that the last one to come reads the
-    /// last state.
+    /// Makes what the database now says of a model visible. Whoever predicts waits for the swap alone, never for the
+    /// database; the swap is made while the connection is held, so that the last one to come has read the last state.
     fn refresh(&self, name: &str) -> Result<(), RegistryError> {
-        let mut catalogue = self.catalogue.write().unwrap_or_else(PoisonError::into_inner);
-        self.database.read(|connection| catalogue.refresh(connection, name))
+        self.database.read(|connection| {
+            let entry = Entry::read(connection, name)?;
+            self.catalogue.write().unwrap_or_else(PoisonError::into_inner).put(name, entry);
+            Ok(())
+        })
     }
 
     fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {

@@ -1,10 +1,10 @@
 //! Concurrent requests for one model, merged into one matrix product.
 
+use super::queue::{Entry, Queue};
 use super::{PredictionPool, RowBlock};
 use crate::model::{Extras, Predictions, Predictor};
 use crate::telemetry::ModelMeters;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,39 +43,6 @@ pub enum BatchError {
     Panicked,
 }
 
-/// Rows that wait.
-struct Entry {
-    block: Arc<RowBlock>,
-    range: Range<usize>,
-    extras: Extras,
-    since: Instant,
-    deadline: Instant,
-    reply: oneshot::Sender<Result<Predictions, BatchError>>,
-}
-
-impl Entry {
-    fn rows(&self) -> usize {
-        self.range.len()
-    }
-
-    /// Whether nobody waits for it any more.
-    fn is_dead(&self, now: Instant) -> bool {
-        self.reply.is_closed() || now >= self.deadline
-    }
-
-    fn answer(self, outcome: Result<Predictions, BatchError>) {
-        let _ = self.reply.send(outcome); // a sender that went away wants no answer
-    }
-}
-
-#[derive(Default)]
-struct Queue {
-    entries: VecDeque<Entry>,
-    rows: usize,
-    /// Threads at work on this queue.
-    active: usize,
-}
-
 /// The queue of one model.
 pub struct Batcher {
     predictor: Arc<Predictor>,
@@ -99,7 +66,7 @@ impl Batcher {
     }
 
     /// The predictions of a block of rows, computed together with what else is waiting. With `patient` the rows are
-    /// taken even when too many wait: for callers that bring one block at a time.
+    /// taken even when too many wait, and take no room from others: for callers that bring one block at a time.
     pub async fn predict(
         self: &Arc<Self>,
         block: RowBlock,
@@ -108,12 +75,22 @@ impl Batcher {
         patient: bool,
     ) -> Result<Predictions, BatchError> {
         let replies = self.enqueue(block, extras, deadline, patient)?;
+        let mut waiting = Waiting { meters: &self.meters, over: false };
         let mut parts = Vec::with_capacity(replies.len());
+        let mut failed = None;
         for reply in replies {
             let outcome = tokio::time::timeout_at(deadline.into(), reply).await;
-            parts.push(outcome.map_err(|_| BatchError::Expired)?.unwrap_or(Err(BatchError::Panicked))?);
+            let outcome = outcome.map_err(|_| BatchError::Expired);
+            match outcome.and_then(|reply| reply.unwrap_or(Err(BatchError::Panicked))) {
+                Ok(part) => parts.push(part),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
         }
-        Ok(joined(parts))
+        waiting.over = true;
+        failed.map_or_else(|| Ok(joined(parts)), Err)
     }
 
     /// Puts the rows into the queue, cut into batches.
@@ -125,83 +102,61 @@ impl Batcher {
         patient: bool,
     ) -> Result<Vec<oneshot::Receiver<Result<Predictions, BatchError>>>, BatchError> {
         let (rows, since, block) = (block.len(), Instant::now(), Arc::new(block));
+        let (counted, bulk) = (!patient, rows >= self.limits.bypass_rows);
         let mut queue = self.lock();
-        // A request larger than the limit is taken when nothing else waits.
-        if queue.rows > 0 && queue.rows + rows > self.limits.queue_rows && !patient {
-            return Err(BatchError::Full { waiting: queue.rows, limit: self.limits.queue_rows });
+        if counted {
+            queue.admit(rows, self.limits.queue_rows, since)?;
         }
         let mut replies = Vec::new();
         for start in (0..rows).step_by(self.limits.batch_rows) {
             let (reply, receiver) = oneshot::channel();
             let range = start..rows.min(start + self.limits.batch_rows);
-            queue.entries.push_back(Entry { block: Arc::clone(&block), range, extras, since, deadline, reply });
+            let block = Arc::clone(&block);
+            queue.push(Entry { block, range, extras, since, deadline, counted, reply }, bulk);
             replies.push(receiver);
         }
-        queue.rows += rows;
-        self.meters.queued(queue.rows);
-        let wanted = queue.entries.len().min(self.pool.threads());
-        while queue.active < wanted {
-            queue.active += 1;
-            self.schedule();
-        }
+        self.meters.queued(queue.rows());
+        let called = queue.call(self.pool.threads());
         drop(queue);
+        self.schedule(called);
         self.arrived.notify_all();
         Ok(replies)
     }
 
-    fn schedule(self: &Arc<Self>) {
-        let batcher = Arc::clone(self);
-        self.pool.run(move || batcher.work());
+    fn schedule(self: &Arc<Self>, threads: usize) {
+        for _ in 0..threads {
+            let batcher = Arc::clone(self);
+            self.pool.run(move || batcher.work());
+        }
     }
 
     /// Computes one batch, then goes to the end of the pool's line if more waits: models take turns.
     fn work(self: &Arc<Self>) {
         let batch = self.next_batch();
-        if !batch.is_empty() {
+        let computed = !batch.is_empty();
+        if computed {
             self.compute(batch);
         }
         let mut queue = self.lock();
-        if queue.entries.is_empty() {
-            queue.active -= 1;
-        } else {
-            drop(queue);
-            self.schedule();
+        if computed {
+            queue.computed();
         }
+        let called = queue.call(self.pool.threads());
+        drop(queue);
+        self.schedule(called);
     }
 
-    /// Takes entries that go together, at most a batch of rows; what nobody waits for any more is dropped.
+    /// Takes entries that go together, after waiting for company where that is wanted.
     fn next_batch(&self) -> Vec<Entry> {
         let mut queue = self.lock();
-        if let Some(first) = queue.entries.front() {
-            let until = first.since + self.limits.queue_delay;
-            while queue.rows < self.limits.batch_rows && Instant::now() < until {
-                let patience = until.saturating_duration_since(Instant::now());
-                queue = self.arrived.wait_timeout(queue, patience).unwrap_or_else(PoisonError::into_inner).0;
-            }
+        let mut now = Instant::now();
+        while let Some(until) = queue.patience(&self.limits, now) {
+            let patience = until.saturating_duration_since(now);
+            queue = self.arrived.wait_timeout(queue, patience).unwrap_or_else(PoisonError::into_inner).0;
+            now = Instant::now();
         }
-        let now = Instant::now();
-        let mut batch: Vec<Entry> = Vec::new();
-        let mut rows = 0;
-        while let Some(next) = queue.entries.front() {
-            let together = batch.first().is_none_or(|first| {
-                first.extras == next.extras
-                    && rows + next.rows() <= self.limits.batch_rows
-                    && first.rows().max(next.rows()) < self.limits.bypass_rows
-            });
-            if !together && !next.is_dead(now) {
-                break;
-            }
-            let Some(entry) = queue.entries.pop_front() else { break };
-            queue.rows -= entry.rows();
-            if entry.is_dead(now) {
-                self.meters.shed(if now >= entry.deadline { "deadline" } else { "disconnected" });
-                entry.answer(Err(BatchError::Expired));
-            } else {
-                rows += entry.rows();
-                batch.push(entry);
-            }
-        }
-        self.meters.queued(queue.rows);
+        let batch = queue.take(&self.limits, now);
+        self.meters.queued(queue.rows());
         batch
     }
 
@@ -233,13 +188,27 @@ impl Batcher {
 
     fn predict_together(&self, batch: &[Entry]) -> Result<Predictions, BatchError> {
         let rows: Vec<&[f64]> = batch.iter().flat_map(|entry| entry.block.slices(entry.range.clone())).collect();
-        self.meters.batch_rows.observe(rows.len() as f64);
+        self.meters.batch(rows.len());
         let extras = batch.first().map(|entry| entry.extras).unwrap_or_default();
         catch_unwind(AssertUnwindSafe(|| self.predictor.compute(&rows, extras))).map_err(|_| BatchError::Panicked)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that waits. Dropped before its end, its sender has gone away.
+struct Waiting<'a> {
+    meters: &'a ModelMeters,
+    over: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.meters.shed("disconnected");
+        }
     }
 }
 

@@ -21,6 +21,9 @@ mod formats;
 /// Threads that predict.
 mod pool;
 
+/// Rows that wait for a thread.
+mod queue;
+
 /// Concurrent requests merged into one product.
 mod batcher;
 

@@ -129,6 +129,22 @@ pub struct Outputs {
 }
 
 impl Outputs {
+    /// About how many numbers a row of the answer has, and at least those that are computed for it.
+    pub fn numbers_per_row(&self, model: &FittedModel) -> usize {
+        model.intercepts.len() * self.named.as_ref().map_or(1, |named| named.len().max(1))
+    }
+
+    /// Refuses an answer of more than `limit` numbers before it is computed.
+    pub fn check_length(&self, rows: usize, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
+        let numbers = rows.saturating_mul(self.numbers_per_row(model));
+        if numbers <= limit {
+            return Ok(());
+        }
+        let detail =
+            format!("the answer would have {numbers} numbers; the limit is {limit}: send fewer rows, or a table");
+        Err(Refusal::invalid("", detail))
+    }
+
     /// Checks a request against a model.
     pub fn check(request: &OutputRequest, model: &FittedModel) -> Result<Self, Refusal> {
         let top_k = request.top_k.map(|top_k| checked_top_k(request, top_k, model)).transpose()?;

@@ -6,8 +6,9 @@ use crate::model::{FittedModel, MissingRule};
 use crate::problem::{Problem, pointer};
 use std::collections::HashMap;
 
-/// Names of a request that are compared for a "did you mean".
+/// Names of a request, and columns that are not among them, that are compared for a "did you mean".
 const COMPARED_NAMES: usize = 256;
+const COMPARED_COLUMNS: usize = 16;
 
 /// Rows of codes in the order of a model's columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -160,7 +161,8 @@ impl Layout {
             if let Some(position) = known.get(column.name.as_str()) {
                 positions.push(*position);
             } else {
-                let compared = names.iter().take(COMPARED_NAMES).map(String::as_str);
+                let few = if problems.len() < COMPARED_COLUMNS { COMPARED_NAMES } else { 0 };
+                let compared = names.iter().take(few).map(String::as_str);
                 let nearest = crate::suggest::nearest(&column.name, compared);
                 problems.push(Problem::new(place, format!("the model needs column '{}'{nearest}", column.name)));
             }

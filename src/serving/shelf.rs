@@ -102,30 +102,50 @@ impl Shelf {
                 None => self.read(version),
             }
         };
-        self.state().loading.remove(&version.artifact);
+        let mut state = self.state();
+        // The map's and ours; whoever else waits for it must find the same lock as those who come next.
+        if Arc::strong_count(&loading) <= 2 {
+            state.loading.remove(&version.artifact);
+        }
+        drop(state);
         outcome
     }
 
     fn read(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
         let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
-        Ok(self.put(version, make_ready(model)?))
+        let model = self.assemble(version, make_ready(model)?);
+        let mut state = self.state();
+        // Deleted or replaced meanwhile, it serves whom it was read for and nobody else. Who deletes it now comes
+        // after us to this lock.
+        let known = self.registry.find(&version.name, Some(version.version));
+        if known.is_ok_and(|known| known.artifact == version.artifact) {
+            self.shelve(&mut state, &model);
+        } else if !state.has(version) {
+            model.meters.forget();
+        }
+        Ok(model)
     }
 
     /// Takes in a version that is ready: before it is visible, so that nobody waits for it.
-    pub fn put(&self, version: &Arc<ModelVersion>, predictor: Predictor) -> Arc<ReadyModel> {
-        let predictor = Arc::new(predictor.without_statistics());
-        let bytes = predictor.memory_bytes();
+    pub fn put(&self, version: &Arc<ModelVersion>, predictor: Predictor) {
+        let model = self.assemble(version, predictor.without_statistics());
+        self.shelve(&mut self.state(), &model);
+    }
+
+    fn assemble(&self, version: &Arc<ModelVersion>, predictor: Predictor) -> Arc<ReadyModel> {
+        let predictor = Arc::new(predictor);
         let Settings { limits, pool, metrics, .. } = &*self.settings;
         let meters = Arc::new(metrics.of(&version.name, version.version));
         let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
-        let model = Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters });
-        let mut state = self.state();
-        if !state.unloaded.contains(&version.name) && !state.ready.contains_key(&version.artifact) {
+        Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters })
+    }
+
+    fn shelve(&self, state: &mut State, model: &Arc<ReadyModel>) {
+        if !state.unloaded.contains(&model.entry.name) {
+            let bytes = model.predictor.memory_bytes();
             state.make_room(bytes, self.settings.budget_bytes);
-            model.meters.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
-            state.insert(version.artifact.clone(), Arc::clone(&model), bytes);
+            state.insert(model.entry.artifact.clone(), Arc::clone(model), bytes);
         }
-        model
     }
 
     /// Drops an artifact that another one took the place of.
@@ -135,7 +155,9 @@ impl Shelf {
 
     /// Forgets a version that was deleted.
     pub fn forget(&self, version: &ModelVersion) {
-        self.state().remove(&version.artifact);
+        if let Some(removed) = self.state().remove(&version.artifact) {
+            removed.meters.forget();
+        }
         self.settings.metrics.forget(&version.name, version.version);
     }
 
@@ -200,14 +222,97 @@ impl State {
     }
 
     fn insert(&mut self, artifact: String, model: Arc<ReadyModel>, bytes: usize) {
+        self.remove(&artifact);
         self.bytes += bytes;
+        let version = Arc::clone(&model.entry);
+        let meters = Arc::clone(&model.meters);
         self.ready.insert(artifact, Entry { model, bytes, last_used: self.clock });
+        meters.memory(self.bytes_of(&version));
     }
 
-    fn remove(&mut self, artifact: &str) {
-        if let Some(entry) = self.ready.remove(artifact) {
-            self.bytes -= entry.bytes;
-            entry.model.meters.memory_bytes.set(0);
-        }
+    fn remove(&mut self, artifact: &str) -> Option<Arc<ReadyModel>> {
+        let entry = self.ready.remove(artifact)?;
+        self.bytes -= entry.bytes;
+        entry.model.meters.memory(self.bytes_of(&entry.model.entry));
+        Some(entry.model)
+    }
+
+    /// Of all artifacts of a version: there are two while one takes the place of the other.
+    fn bytes_of(&self, version: &ModelVersion) -> usize {
+        let of_version = |entry: &&Entry| is_same(&entry.model.entry, version);
+        self.ready.values().filter(of_version).map(|entry| entry.bytes).sum()
+    }
+
+    fn has(&self, version: &ModelVersion) -> bool {
+        self.ready.values().any(|entry| is_same(&entry.model.entry, version))
+    }
+}
+
+fn is_same(left: &ModelVersion, right: &ModelVersion) -> bool {
+    left.version == right.version && left.name == right.name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::files::DataDir;
+    use crate::model::decode;
+    use std::time::Duration;
+
+    const ARTIFACT: &[u8] = include_bytes!("../../tests/fixtures/artifacts/ridge.bochner");
+
+    /// A shelf with one published model on it.
+    fn shelf() -> (Shelf, Arc<ModelVersion>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let database = Database::open(&directory.database()).unwrap();
+        let registry = ModelRegistry::open(directory, database).unwrap();
+        let limits = BatchLimits { batch_rows: 8, queue_delay: Duration::ZERO, queue_rows: 8, bypass_rows: 4 };
+        let metrics = crate::telemetry::Metrics::new().predictions;
+        let shelf = Shelf::new(registry, 1 << 30, limits, PredictionPool::start(1).unwrap(), metrics);
+        let model = decode(ARTIFACT).unwrap();
+        let stored = shelf.registry.store("first", &model).unwrap();
+        let version = shelf.registry.publish("m", &stored, "{}", None, |_| ()).unwrap();
+        (shelf, version, folder)
+    }
+
+    #[test]
+    fn however_many_ask_an_artifact_is_read_once() {
+        let (shelf, version, _folder) = shelf();
+        let models: Vec<Arc<ReadyModel>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| shelf.get(&version).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(models.iter().all(|model| Arc::ptr_eq(model, &models[0])));
+        let state = shelf.state();
+        assert_eq!(state.bytes, models[0].predictor.memory_bytes());
+        assert!(state.loading.is_empty());
+    }
+
+    #[test]
+    fn an_artifact_that_takes_its_own_place_is_counted_once() {
+        let (shelf, version, _folder) = shelf();
+        let model = shelf.get(&version).unwrap();
+        let mut state = shelf.state();
+        let bytes = state.bytes;
+        state.insert(version.artifact.clone(), model, 100);
+        assert_eq!(state.bytes, 100);
+        state.remove(&version.artifact);
+        assert_eq!((state.bytes, state.ready.len()), (0, 0));
+        assert!(bytes > 100);
+    }
+
+    #[test]
+    fn what_was_deleted_while_it_was_read_serves_once_and_is_not_kept() {
+        let (shelf, version, _folder) = shelf();
+        // As if it had been found before it was deleted, and its file opened before it was removed.
+        let gone = Arc::new(ModelVersion { version: 7, ..(*version).clone() });
+        let model = shelf.get(&gone).unwrap();
+        assert_eq!(model.entry.version, 7);
+        assert!(!shelf.holds(&gone));
+        assert_eq!(shelf.state().bytes, 0);
+        shelf.get(&version).unwrap();
+        assert!(shelf.holds(&version));
     }
 }

@@ -5,12 +5,16 @@ use axum::body::Body;
 use axum::http::Request;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// A service with one prediction thread, and a model whose spread takes more than the thread that reads requests may
+/// A service with one prediction thread, or so many, and a model whose spread takes more than the thread that reads requests may
 /// spend.
 async fn service(flags: &[&str]) -> Service {
-    let service = Service::with(&[&["--prediction-threads", "1"], flags].concat());
+    service_of("1", flags).await
+}
+
+async fn service_of(threads: &str, flags: &[&str]) -> Service {
+    let service = Service::with(&[&["--prediction-threads", threads], flags].concat());
     service.upload("name=waves", waves(120)).await.ok(201);
     let spec = json!({
         "features": {"count": 640}, "lambda": 1e-3, "error_bars": false, "spread": true,
@@ -54,6 +58,9 @@ async fn concurrent_rows_are_one_batch_and_have_the_bits_of_a_row_alone() {
     // The first may be taken before the others come.
     let batches = metric(&service, &format!("bochner_batch_rows_count{labels}")).await;
     assert!(batches <= 3.0, "{batches}");
+    assert_eq!(metric(&service, &format!("bochner_batches_total{labels}")).await, batches);
+    let queued = "bochner_prediction_stage_seconds_count{model=\"waves\",version=\"1\",stage=\"queue\"}";
+    assert_eq!(metric(&service, queued).await, 32.0);
     for (number, answer) in together.iter().enumerate() {
         let together = answer.ok(200)["predictions"][0].clone();
         let alone = service.post("/api/v1/models/waves/predict", &body(&[row(number)])).await.ok(200);
@@ -91,7 +98,8 @@ async fn a_full_queue_refuses_at_once() {
         answer.refused(503, "overloaded");
         assert_eq!(answer.header("retry-after"), "1");
     }
-    let shed = metric(&service, "bochner_shed_requests_total{model=\"waves\",reason=\"queue_full\"}").await;
+    let shed =
+        metric(&service, "bochner_shed_requests_total{model=\"waves\",version=\"1\",reason=\"queue_full\"}").await;
     assert_eq!(shed, (12 - good.len()) as f64);
     let outcome = "bochner_predictions_total{model=\"waves\",version=\"1\",protocol=\"native\",outcome=\"shed\"}";
     assert_eq!(metric(&service, outcome).await, shed);
@@ -109,9 +117,68 @@ async fn deadlines_pass_and_senders_go_away() {
     assert!(gone.is_err());
     tokio::time::sleep(Duration::from_millis(700)).await;
     for reason in ["deadline", "disconnected"] {
-        let name = format!("bochner_shed_requests_total{{model=\"waves\",reason=\"{reason}\"}}");
+        let name = format!("bochner_shed_requests_total{{model=\"waves\",version=\"1\",reason=\"{reason}\"}}");
         assert_eq!(metric(&service, &name).await, 1.0, "{reason}");
     }
     assert_eq!(metric(&service, "bochner_queued_rows{model=\"waves\",version=\"1\"}").await, 0.0);
     service.send(request(&row(2), None)).await.ok(200);
+}
+
+/// Whether a request is answered before another one that was sent first.
+async fn overtakes(service: &Service, first: Request<Body>, second: Request<Body>) -> bool {
+    let slow = service.send(first);
+    let quick = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        service.send(second).await.ok(200);
+        Instant::now()
+    };
+    let slow = async {
+        assert_eq!(slow.await.status, 200);
+        Instant::now()
+    };
+    let (slow, quick) = tokio::join!(slow, quick);
+    quick < slow
+}
+
+fn many(rows: usize) -> Request<Body> {
+    let rows: Vec<Value> = (0..rows).map(row).collect();
+    let request = Request::post("/api/v1/models/waves/predict").header("content-type", "application/json");
+    request.body(Body::from(body(&rows).to_string())).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_takes_the_second_thread_while_the_first_computes() {
+    // One batch, so that it is one thread's for long.
+    let service = service_of("2", &["--max-batch-rows", "100000"]).await;
+    assert!(overtakes(&service, many(10_000), request(&row(0), None)).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_overtakes_a_table_on_the_only_thread() {
+    let service = service(&["--max-queue-rows", "8"]).await;
+    let lines: Vec<String> = (0..10_000).map(|number| row(number).to_string()).collect();
+    let table = Request::post("/api/v1/models/waves/predict?outputs=value,spread");
+    let table = table.header("content-type", "application/x-ndjson").body(Body::from(lines.join("\n"))).unwrap();
+    // Its rows do not fill the queue for others.
+    assert!(overtakes(&service, table, request(&row(0), None)).await);
+}
+
+#[tokio::test]
+async fn a_large_request_waits_for_no_company_and_a_small_one_not_beyond_its_deadline() {
+    let service = service(&["--max-queue-delay-us", "10000000", "--bypass-rows", "4"]).await;
+    let start = Instant::now();
+    service.send(request(&row(0), Some(50))).await.refused(504, "deadline_exceeded");
+    // The thread that waited with it is free again.
+    service.send(many(4)).await.ok(200);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let small = service.send(request(&row(0), Some(2000)));
+    let large = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        service.send(many(4)).await.ok(200);
+        Instant::now()
+    };
+    let start = Instant::now();
+    let (small, large) = tokio::join!(small, large);
+    small.ok(200); // computed as soon as there is other work: a thread that waits keeps nobody
+    assert!(large - start < Duration::from_secs(1));
 }

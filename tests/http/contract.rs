@@ -63,6 +63,8 @@ fn every_error_code_is_documented() {
         include_str!("../../src/api/onnx.rs"),
         include_str!("../../src/api/plan.rs"),
         include_str!("../../src/api/scoring.rs"),
+        include_str!("../../src/api/state.rs"),
+        include_str!("../../src/api/tables.rs"),
         include_str!("../../src/api/updates.rs"),
         include_str!("../../src/api/inference_v2/mod.rs"),
         include_str!("../../src/api/inference_v2/metadata.rs"),
@@ -94,6 +96,9 @@ fn every_error_code_is_documented() {
             "_unloaded",
             "_aliased",
             "_acceptable",
+            "_timeout",
+            "_loading",
+            "_too_long",
             "no_default",
         ];
         if is_code && is_error.iter().any(|part| word.contains(part)) {

@@ -9,6 +9,7 @@ use clap::Parser;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tower::ServiceExt;
 
 /// The default configuration with some flags.
@@ -80,6 +81,14 @@ impl Service {
     pub(crate) fn files(&self, folder: &str) -> Vec<std::path::PathBuf> {
         let entries = std::fs::read_dir(self.folder.path().join(folder)).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// On a socket, for what only shows there; gives its address. It ends with the test's runtime.
+    pub(crate) async fn listen(&self) -> std::net::SocketAddr {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(axum::serve(listener, self.app.router.clone()).into_future());
+        address
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
@@ -154,4 +163,14 @@ pub(crate) fn waves(rows: usize) -> String {
         format!("{shown},{colour},{},{:.5}\n", i.is_multiple_of(2), (6.0 * x).sin() + (i % 3) as f64)
     };
     std::iter::once("x,colour,even,y\n".to_owned()).chain((0..rows).map(row)).collect()
+}
+
+/// A body that grows by what is sent to it, and ends with the sender.
+pub(crate) fn open_body() -> (UnboundedSender<String>, Body) {
+    let (sender, receiver) = unbounded_channel();
+    let next = async |mut receiver: UnboundedReceiver<String>| {
+        let text = receiver.recv().await?;
+        Some((Ok::<_, std::io::Error>(text), receiver))
+    };
+    (sender, Body::from_stream(futures_util::stream::unfold(receiver, next)))
 }

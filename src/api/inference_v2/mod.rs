@@ -23,12 +23,14 @@ pub(super) use metadata::{ready, server, stats, version_ready, version_stats};
 pub(super) use repository::{index, load, unload};
 
 use super::AppState;
-use super::body::read_whole;
+use super::body::WholeBody;
 use super::error::ApiError;
 use super::extract::ModelPath;
-use super::scoring::{count, deadline, score};
+use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
+use super::state::sized;
 use super::watch::Watch;
-use crate::serving::{OutputRequest, Outputs, ReadyModel, Refusal};
+use crate::model::Predictions;
+use crate::serving::{Output, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Bytes;
 use axum::extract::{RawPathParams, Request, State};
@@ -38,10 +40,14 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use request::InferRequest;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of JSON before the bytes of tensors.
 const JSON_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
+
+/// Inputs beyond the columns of a model that are passed over; more are refused.
+const SPARE_INPUTS: usize = 1024;
 
 /// Answers smaller than this are not worth compressing.
 const WORTH_COMPRESSING: usize = 1024;
@@ -49,7 +55,8 @@ const WORTH_COMPRESSING: usize = 1024;
 /// `POST /v2/models/{model}/infer`.
 pub(super) async fn infer(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
     let (watch, request) = Watch::start(&state, PredictionRoute::Infer, request);
-    watch.over(answer(state, parameters, request)).await
+    let start = watch.start;
+    watch.over(answer(state, parameters, request, start)).await
 }
 
 /// `POST /v2/models/{model}/versions/{version}/infer`.
@@ -59,37 +66,73 @@ pub(super) async fn infer_version(
     request: Request,
 ) -> Response {
     let (watch, request) = Watch::start(&state, PredictionRoute::InferVersion, request);
-    watch.over(answer(state, parameters, request)).await
+    let start = watch.start;
+    watch.over(answer(state, parameters, request, start)).await
 }
 
-async fn answer(state: AppState, parameters: RawPathParams, request: Request) -> Result<Response, ApiError> {
-    let start = Instant::now();
+async fn answer(
+    state: AppState,
+    parameters: RawPathParams,
+    request: Request,
+    start: Instant,
+) -> Result<Response, ApiError> {
     let path = ModelPath::read(&parameters)?;
-    let model = state.load(path.name, path.version).await?;
+    let deadline = deadline(&state, request.headers(), start)?;
+    let model = state.load_by(path.name, path.version, deadline).await?;
     // Stock clients send no content type, so that none is asked for.
     let (parts, body) = request.into_parts();
-    let body = read_whole(&parts.headers, body, state.config.max_request.0).await;
-    let outcome = match body {
-        Ok(body) => answer_by(&state, &model, &parts.headers, &body).await,
+    let outcome = match read_body(&state, &model, &parts.headers, body, deadline).await {
+        Ok(body) => answer_by(&state, &model, &parts.headers, body, (start, deadline)).await,
         Err(error) => Err(error),
     };
-    count(&model, Protocol::InferenceV2, start, &outcome);
-    outcome
+    counted(&model, Protocol::InferenceV2, start, outcome)
 }
 
 async fn answer_by(
     state: &AppState,
-    model: &ReadyModel,
+    model: &Arc<ReadyModel>,
     headers: &HeaderMap,
-    body: &Bytes,
-) -> Result<Response, ApiError> {
-    let start = Instant::now();
-    let mut deadline = deadline(state, headers, start)?;
-    let request = InferRequest::read(body, json_length(headers)?)?;
-    if let Some(timeout) = request.timeout_us {
+    body: WholeBody,
+    (start, mut deadline): (Instant, Instant),
+) -> Result<Answered, ApiError> {
+    let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
+    let json_length = json_length(headers)?;
+    let coding = Coding::accepted(headers);
+    let reader = Arc::clone(model);
+    let decoded = sized(body.is_large(), move || {
+        let (asked, block) = decode(&reader, &body, json_length, rows_limit)?;
+        asked.outputs.check_length(block.len(), reader.predictor.model(), numbers_limit)?;
+        Ok((asked, block))
+    });
+    let (asked, block) = decoded.await?;
+    if let Some(timeout) = asked.request.timeout_us {
         deadline = deadline.min(start + Duration::from_micros(timeout));
     }
+    let rows = block.len();
+    let predictions = score(model, block, &asked.outputs, deadline, "/rows").await?;
+    let writer = Arc::clone(model);
+    let long = is_long(model, &asked.outputs, &predictions);
+    let response = sized(long, move || encode(&writer, &asked, &predictions, coding)).await?;
+    Ok(Answered { response, rows })
+}
+
+/// What a request asks for.
+struct Asked {
+    request: InferRequest,
+    wanted: Vec<Output>,
+    outputs: Outputs,
+}
+
+fn decode(
+    model: &ReadyModel,
+    body: &Bytes,
+    json_length: Option<usize>,
+    limit: usize,
+) -> Result<(Asked, RowBlock), ApiError> {
+    let start = Instant::now();
     let fitted = model.predictor.model();
+    let most_inputs = fitted.inputs.encoding.columns.len() + SPARE_INPUTS;
+    let request = InferRequest::read(body, json_length, most_inputs)?;
     let wanted = match &request.outputs {
         Some(requested) => {
             let find = |(index, output)| response::find_output(output, index, fitted);
@@ -98,25 +141,34 @@ async fn answer_by(
         None => response::default_outputs(fitted),
     };
     let names = wanted.iter().map(|output| output.name().to_owned()).collect();
-    let asked = OutputRequest { names: Some(names), delta: request.delta, ..OutputRequest::default() };
-    let outputs = Outputs::check(&asked, fitted)?;
-    let block = rows::rows_of(&request.inputs, fitted, state.config.max_prediction_rows)?;
+    let named = OutputRequest { names: Some(names), delta: request.delta, ..OutputRequest::default() };
+    let outputs = Outputs::check(&named, fitted)?;
+    let block = rows::rows_of(&request.inputs, fitted, limit)?;
     model.meters.decode.observe(start.elapsed());
-    let predictions = score(model, block, &outputs, deadline, "/rows").await?;
+    let request = InferRequest { inputs: Vec::new(), ..request }; // they are rows now
+    Ok((Asked { request, wanted, outputs }, block))
+}
 
+fn encode(
+    model: &ReadyModel,
+    asked: &Asked,
+    predictions: &Predictions,
+    coding: Option<Coding>,
+) -> Result<Response, ApiError> {
     let start = Instant::now();
+    let fitted = model.predictor.model();
     let labels = fitted.head.labels().map_or(&[][..], |labels| &labels.labels);
-    let mut tensors = Vec::with_capacity(wanted.len());
-    for (index, output) in wanted.iter().enumerate() {
-        let requested = request.outputs.as_ref().map(|outputs| &outputs[index]);
-        let mut tensor = response::tensor(*output, &outputs, fitted, &predictions)?;
+    let mut tensors = Vec::with_capacity(asked.wanted.len());
+    for (index, output) in asked.wanted.iter().enumerate() {
+        let requested = asked.request.outputs.as_ref().map(|outputs| &outputs[index]);
+        let mut tensor = response::tensor(*output, &asked.outputs, fitted, predictions)?;
         if let Some(count) = requested.and_then(|requested| requested.classes) {
             tensor = response::classified(tensor, count, labels)?;
         }
-        tensors.push((tensor, requested.map_or(request.binary_output, |requested| requested.binary)));
+        tensors.push((tensor, requested.map_or(asked.request.binary_output, |requested| requested.binary)));
     }
-    let (bytes, json_length) = response::body(model, request.id.as_ref(), &tensors);
-    let answer = compressed(headers, bytes, json_length);
+    let (bytes, json_length) = response::body(model, asked.request.id.as_ref(), &tensors);
+    let answer = compressed(coding, bytes, json_length);
     model.meters.encode.observe(start.elapsed());
     answer
 }
@@ -128,31 +180,61 @@ fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ApiError> {
     length.map(Some).ok_or_else(wrong)
 }
 
-/// The answer, in gzip or deflate where the client takes it.
-fn compressed(headers: &HeaderMap, bytes: Vec<u8>, json_length: Option<usize>) -> Result<Response, ApiError> {
-    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let accepts = |name: &str| {
-        accepted.split(',').any(|item| {
-            let mut parts = item.split(';').map(str::trim);
-            parts.next().is_some_and(|coding| coding.eq_ignore_ascii_case(name)) && !parts.any(|part| part == "q=0")
-        })
-    };
-    let small = bytes.len() < WORTH_COMPRESSING;
-    let (bytes, encoding) = if !small && accepts("gzip") {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&bytes)?;
-        (encoder.finish()?, Some("gzip"))
-    } else if !small && accepts("deflate") {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&bytes)?;
-        (encoder.finish()?, Some("deflate"))
-    } else {
-        (bytes, None)
+/// How an answer may be compressed.
+#[derive(Debug, Clone, Copy)]
+enum Coding {
+    Gzip,
+    Deflate,
+}
+
+impl Coding {
+    /// The first of ours that the client takes.
+    fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok())?;
+        let accepts = |name: &str| {
+            accepted.split(',').any(|item| {
+                let mut parts = item.split(';').map(str::trim);
+                parts.next().is_some_and(|coding| coding.eq_ignore_ascii_case(name)) && !parts.any(|part| part == "q=0")
+            })
+        };
+        let gzip = accepts("gzip").then_some(Self::Gzip);
+        gzip.or_else(|| accepts("deflate").then_some(Self::Deflate))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    fn encode(self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+            Self::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+        }
+    }
+}
+
+/// The answer, compressed where the client takes it.
+fn compressed(coding: Option<Coding>, bytes: Vec<u8>, json_length: Option<usize>) -> Result<Response, ApiError> {
+    let coding = coding.filter(|_| bytes.len() >= WORTH_COMPRESSING);
+    let bytes = match coding {
+        Some(coding) => coding.encode(&bytes)?,
+        None => bytes,
     };
     let media_type = if json_length.is_some() { "application/octet-stream" } else { "application/json" };
     let mut response = ([(header::CONTENT_TYPE, media_type)], bytes).into_response();
-    if let Some(encoding) = encoding {
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    if let Some(coding) = coding {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
     }
     if let Some(length) = json_length {
         response.headers_mut().insert(JSON_LENGTH, HeaderValue::from(length));

@@ -31,8 +31,9 @@ pub(super) struct RequestedOutput {
 }
 
 impl InferRequest {
-    /// Reads a body whose JSON part is `json_length` bytes long; the rest belongs to binary tensors.
-    pub(super) fn read(body: &[u8], json_length: Option<usize>) -> Result<Self, Refusal> {
+    /// Reads a body whose JSON part is `json_length` bytes long; the rest belongs to binary tensors. More than
+    /// `most_inputs` are refused.
+    pub(super) fn read(body: &[u8], json_length: Option<usize>, most_inputs: usize) -> Result<Self, Refusal> {
         let json_length = json_length.unwrap_or(body.len());
         let Some((text, binary)) = body.split_at_checked(json_length) else {
             let detail = "inference-header-content-length is larger than the body";
@@ -55,7 +56,7 @@ impl InferRequest {
                 "outputs" => requested = Some(read_small(&mut json)?),
                 "inputs" => {
                     has_inputs = true;
-                    request.inputs = read_inputs(&mut json, &mut binary)?;
+                    request.inputs = read_inputs(&mut json, &mut binary, most_inputs)?;
                 }
                 _ => json.next_skip().map_err(|error| wrong(&json, &error))?,
             }
@@ -94,13 +95,16 @@ impl<'a> Binary<'a> {
     }
 }
 
-fn read_inputs(json: &mut Jiter, binary: &mut Binary) -> Result<Vec<Tensor>, Refusal> {
+fn read_inputs(json: &mut Jiter, binary: &mut Binary, most: usize) -> Result<Vec<Tensor>, Refusal> {
     let mut inputs = Vec::new();
     if json.peek().map_err(|error| wrong(json, &error))? != Peek::Array {
         return Err(Refusal::invalid("/inputs", "must be a list of tensors"));
     }
     let mut next = json.known_array().map_err(|error| wrong(json, &error))?;
     while let Some(peek) = next {
+        if inputs.len() == most {
+            return Err(Refusal::invalid("/inputs", format!("has more than {most} tensors, which is the limit here")));
+        }
         let place = format!("/inputs/{}", inputs.len());
         if peek != Peek::Object {
             return Err(Refusal::invalid(place, "must be an object"));

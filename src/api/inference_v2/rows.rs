@@ -6,6 +6,11 @@ use crate::model::FittedModel;
 use crate::problem::Problem;
 use crate::serving::{CellError, Refusal, RowBlock};
 use crate::suggest;
+use std::collections::HashMap;
+
+/// Inputs of a request, and columns that are not among them, that are compared for a "did you mean".
+const COMPARED_NAMES: usize = 256;
+const COMPARED_COLUMNS: usize = 16;
 
 /// The rows that the inputs of a request hold, at most `limit`.
 pub(super) fn rows_of(inputs: &[Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
@@ -50,11 +55,16 @@ fn from_columns(tensors: &[Tensor], model: &FittedModel, limit: usize) -> Result
 fn find_columns<'t>(tensors: &'t [Tensor], columns: &[InputColumn], rows: usize) -> Result<Vec<&'t Tensor>, Refusal> {
     let mut problems = Vec::new();
     let mut of_columns = Vec::with_capacity(columns.len());
+    let mut by_name = HashMap::with_capacity(tensors.len());
+    for (index, tensor) in tensors.iter().enumerate() {
+        by_name.entry(tensor.name.as_str()).or_insert((index, tensor));
+    }
     for known in columns {
-        let found = tensors.iter().enumerate().find(|(_, tensor)| tensor.name == known.name);
-        let Some((index, tensor)) = found else {
-            let nearest = suggest::nearest(&known.name, tensors.iter().map(|tensor| tensor.name.as_str()));
-            let detail = format!("there is no input '{}'{nearest}", known.name);
+        let Some(&(index, tensor)) = by_name.get(known.name.as_str()) else {
+            // The sender chooses how many there are of both: nothing here may take their product.
+            let few = if problems.len() < COMPARED_COLUMNS { COMPARED_NAMES } else { 0 };
+            let names = tensors.iter().take(few).map(|tensor| tensor.name.as_str());
+            let detail = format!("there is no input '{}'{}", known.name, suggest::nearest(&known.name, names));
             problems.push(Problem::new("/inputs", detail));
             continue;
         };

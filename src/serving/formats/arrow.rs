@@ -27,6 +27,9 @@ const CHUNK: usize = 1 << 16;
 /// Largest record batch. It is held whole; the decoder takes memory as bytes come, never as a header claims.
 const LARGEST_BATCH: usize = 256 << 20;
 
+/// Largest dictionaries of a stream together.
+const LARGEST_DICTIONARIES: usize = 64 << 20;
+
 /// Rows of a model read from an Arrow stream: a few bytes of it may stand for very many rows.
 pub struct ArrowRows<'m, R> {
     source: R,
@@ -68,6 +71,7 @@ impl<'m, R: Read> ArrowRows<'m, R> {
             }
             if let Some(batch) = batch {
                 self.taken = 0;
+                refuse_large_dictionaries(&batch, self.batch)?;
                 self.batch += 1;
                 self.current = Some((batch, 0));
             }
@@ -125,6 +129,17 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     }
 }
 
+/// Dictionaries stay from batch to batch, and a stream may add to them for ever.
+fn refuse_large_dictionaries(batch: &RecordBatch, number: usize) -> Result<(), Refusal> {
+    let values = |array: &ArrayRef| array.as_any_dictionary_opt().map(|found| found.values().get_array_memory_size());
+    let bytes: usize = batch.columns().iter().filter_map(values).sum();
+    if bytes <= LARGEST_DICTIONARIES {
+        return Ok(());
+    }
+    let detail = format!("its dictionaries take more than {} MiB, which is the limit", LARGEST_DICTIONARIES >> 20);
+    Err(Refusal::invalid(format!("/batches/{number}"), detail))
+}
+
 const EMPTY: &str = "the body holds no Arrow stream";
 
 fn malformed(error: &ArrowError) -> Refusal {
@@ -164,6 +179,9 @@ fn cell_reader(array: &dyn Array) -> Option<CellReader<'_>> {
         }
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
+            if dictionary.values().is_empty() {
+                return Some(Box::new(|_| Cell::Missing)); // no key leads anywhere
+            }
             let (keys, values) = (dictionary.normalized_keys(), cell_reader(dictionary.values().as_ref())?);
             let all = dictionary.values().as_ref();
             Box::new(move |row| if all.is_null(keys[row]) { Cell::Missing } else { values(keys[row]) })
@@ -231,5 +249,32 @@ fn array(column: &AnswerColumn) -> ArrayRef {
             }
             Arc::new(builder.finish())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::types::Int32Type as Key;
+    use arrow_array::{DictionaryArray, Int32Array};
+
+    #[test]
+    fn with_an_empty_dictionary_every_cell_is_missing() {
+        let keys = Int32Array::from(vec![None, None]);
+        let empty = DictionaryArray::<Key>::new(keys, Arc::new(StringArray::from(Vec::<&str>::new())));
+        let cells = cell_reader(&empty).unwrap();
+        assert!(matches!((cells(0), cells(1)), (Cell::Missing, Cell::Missing)));
+    }
+
+    #[test]
+    fn dictionaries_do_not_grow_for_ever() {
+        let batch = |bytes: usize| {
+            let text = "x".repeat(bytes);
+            let array: DictionaryArray<Key> = [text.as_str()].into_iter().collect();
+            RecordBatch::try_from_iter([("c", Arc::new(array) as ArrayRef)]).unwrap()
+        };
+        assert!(refuse_large_dictionaries(&batch(1 << 20), 0).is_ok());
+        let refused = refuse_large_dictionaries(&batch(LARGEST_DICTIONARIES), 3);
+        assert!(matches!(refused, Err(Refusal::Invalid(problems)) if problems[0].pointer == "/batches/3"));
     }
 }

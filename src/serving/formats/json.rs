@@ -3,6 +3,7 @@
 use super::super::rows::{Layout, RowBlock};
 use super::super::{OutputRequest, Refusal};
 use super::grid::Grid;
+use super::names::Names;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::problem::pointer;
@@ -163,13 +164,14 @@ pub(super) fn read_records(
     if json.peek().map_err(|error| malformed(json, error))? != Peek::Array {
         return Err(Refusal::invalid(place, "must be a list"));
     }
+    let names = Names::of(model);
     let mut next = json.known_array().map_err(|error| malformed(json, error))?;
     while let Some(peek) = next {
         let row = block.len();
         if row == limit {
             return Err(too_many_rows(json, peek, place, limit));
         }
-        read_record(json, peek, model, &mut block, &format!("{place}/{row}"))?;
+        read_record(json, peek, (model, &names), &mut block, &format!("{place}/{row}"))?;
         next = json.array_step().map_err(|error| malformed(json, error))?;
     }
     if block.is_empty() { Err(Refusal::invalid(place, "is empty")) } else { Ok(block) }
@@ -193,7 +195,7 @@ pub(super) fn too_many_rows(json: &mut Jiter, peek: Peek, place: &str, limit: us
 pub(super) fn read_record(
     json: &mut Jiter,
     peek: Peek,
-    model: &FittedModel,
+    (model, columns_by_name): (&FittedModel, &Names),
     block: &mut RowBlock,
     place: &str,
 ) -> Result<(), Refusal> {
@@ -205,7 +207,7 @@ pub(super) fn read_record(
     let mut seen = vec![false; columns.len()];
     let mut expected = 0; // most records have the model's order
     let mut names = Vec::new();
-    let mut next = find_column(json.known_object(), columns, expected, &mut names);
+    let mut next = find_column(json.known_object(), columns_by_name, expected, &mut names);
     loop {
         match next {
             Ok(Key::End) => break,
@@ -222,7 +224,7 @@ pub(super) fn read_record(
             }
             Err(error) => return Err(Refusal::json(json, &error)),
         }
-        next = find_column(json.next_key(), columns, expected, &mut names);
+        next = find_column(json.next_key(), columns_by_name, expected, &mut names);
     }
     match seen.iter().position(|seen| !seen) {
         None => Ok(()),
@@ -266,6 +268,9 @@ pub(super) fn read_row(
 
 pub(super) const NOT_A_CELL: &str = "must be a number, a text, a boolean or null";
 
+/// Names of a record that are compared for a "did you mean".
+const COMPARED_NAMES: usize = 256;
+
 /// What the next key of a record is.
 enum Key {
     End,
@@ -276,14 +281,13 @@ enum Key {
 /// The column that a key names; a key that names none is kept for the "did you mean".
 fn find_column(
     key: Result<Option<&str>, JiterError>,
-    columns: &[crate::dataset::InputColumn],
+    columns: &Names,
     expected: usize,
     unknown: &mut Vec<String>,
 ) -> Result<Key, JiterError> {
     let Some(key) = key? else { return Ok(Key::End) };
-    let is_expected = columns.get(expected).is_some_and(|column| column.name == key);
-    let found = if is_expected { Some(expected) } else { columns.iter().position(|column| column.name == key) };
-    if found.is_none() && unknown.len() < columns.len() {
+    let found = columns.find(key, expected);
+    if found.is_none() && unknown.len() < COMPARED_NAMES {
         unknown.push(key.to_owned());
     }
     Ok(found.map_or(Key::Other, Key::Column))

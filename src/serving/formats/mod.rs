@@ -3,6 +3,9 @@
 /// JSON read cell by cell.
 mod json;
 
+/// Columns by name.
+mod names;
+
 /// A table of JSON cells.
 mod grid;
 
@@ -50,6 +53,15 @@ pub enum Format {
 impl Format {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Json, Self::Ndjson, Self::Csv, Self::Arrow];
+
+    /// The format of a media type; JSON lines go by several names.
+    pub fn named(media_type: &str) -> Option<Self> {
+        let is = |name: &str| media_type.eq_ignore_ascii_case(name);
+        if is("application/jsonl") || is("application/ndjson") {
+            return Some(Self::Ndjson);
+        }
+        Self::ALL.into_iter().find(|format| is(format.media_type()))
+    }
 
     /// Its media type.
     pub fn media_type(self) -> &'static str {

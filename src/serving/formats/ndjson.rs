@@ -5,6 +5,7 @@ use super::super::rows::RowBlock;
 use super::super::{Answer, Refusal};
 use super::BLOCK_ROWS;
 use super::json::{read_record, read_row};
+use super::names::Names;
 use crate::model::FittedModel;
 use jiter::{Jiter, Peek};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,13 +17,15 @@ const LONGEST_LINE: u64 = 16 << 20;
 pub struct NdjsonRows<'m, R> {
     source: BufReader<R>,
     model: &'m FittedModel,
+    names: Names<'m>,
     line: Vec<u8>,
     number: u64,
 }
 
 impl<'m, R: Read> NdjsonRows<'m, R> {
     pub(super) fn new(source: R, model: &'m FittedModel) -> Self {
-        Self { source: BufReader::with_capacity(1 << 16, source), model, line: Vec::new(), number: 0 }
+        let source = BufReader::with_capacity(1 << 16, source);
+        Self { source, model, names: Names::of(model), line: Vec::new(), number: 0 }
     }
 
     pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
@@ -58,7 +61,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
         let mut json = Jiter::new(&self.line).with_allow_inf_nan(); // to be refused with line and column
         match json.peek().map_err(|error| Refusal::json(&json, &error))? {
             Peek::Array => read_row(&mut json, self.model, block, place)?,
-            peek => read_record(&mut json, peek, self.model, block, place)?,
+            peek => read_record(&mut json, peek, (self.model, &self.names), block, place)?,
         }
         json.finish().map_err(|error| Refusal::json(&json, &error))
     }

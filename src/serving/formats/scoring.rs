@@ -5,6 +5,7 @@ use super::super::rows::{Layout, RowBlock};
 use super::super::{OutputRequest, Refusal};
 use super::grid::Grid;
 use super::json::{NOT_A_CELL, read_cell, read_record, read_records, read_row, read_small, too_many_rows};
+use super::names::Names;
 use crate::model::FittedModel;
 use crate::problem::pointer;
 use crate::suggest;
@@ -90,7 +91,7 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
 
 /// A list of rows, each a list, a record, or, for a model of one column, a cell.
 fn read_instances(json: &mut Jiter, model: &FittedModel, place: &str, limit: usize) -> Result<RowBlock, Refusal> {
-    let mut block = RowBlock::of(model);
+    let (mut block, names) = (RowBlock::of(model), Names::of(model));
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
         return Err(Refusal::invalid(place, "must be a list"));
     }
@@ -102,7 +103,7 @@ fn read_instances(json: &mut Jiter, model: &FittedModel, place: &str, limit: usi
         let row = format!("{place}/{}", block.len());
         match peek {
             Peek::Array => read_row(json, model, &mut block, &row)?,
-            Peek::Object => read_record(json, peek, model, &mut block, &row)?,
+            Peek::Object => read_record(json, peek, (model, &names), &mut block, &row)?,
             _ => read_single(json, peek, model, &mut block, &row)?,
         }
         next = json.array_step().map_err(|error| Refusal::json(json, &error))?;

@@ -1,0 +1,163 @@
+//! The meters of one version of a model, looked up once: a request on its way looks up nothing.
+
+use super::predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
+use super::tally::Tally;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The meters of one version of a model.
+pub struct ModelMeters {
+    /// Rows predicted.
+    pub rows: Counter,
+    /// Cells whose text training never saw.
+    pub unknown_levels: Counter,
+    batches: Counter,
+    batch_rows: Tally,
+    queued_rows: Gauge,
+    memory_bytes: Gauge,
+    /// Body to rows.
+    pub decode: StageMeter,
+    /// Waiting for a thread.
+    pub queue: StageMeter,
+    /// Rows to predictions.
+    pub compute: StageMeter,
+    /// Predictions to a body.
+    pub encode: StageMeter,
+    /// Requests answered, and how long they took.
+    pub successes: Total,
+    /// Requests not answered, and how long that took.
+    pub failures: Total,
+    /// By protocol and outcome; a series begins when something is counted in it.
+    endings: [[OnceLock<Ending>; Outcome::ALL.len()]; Protocol::ALL.len()],
+    request_rows: [OnceLock<Tally>; Protocol::ALL.len()],
+    /// Whether the version is gone: no series begins any more.
+    forgotten: AtomicBool,
+    metrics: PredictionMetrics,
+    labels: VersionLabels,
+}
+
+/// Requests that ended alike.
+pub(super) struct Ending {
+    pub(super) count: Counter,
+    pub(super) seconds: Tally,
+}
+
+impl PredictionMetrics {
+    /// The meters of one version, looked up once.
+    pub fn of(&self, model: &str, version: u32) -> ModelMeters {
+        let labels = VersionLabels { model: model.to_owned(), version };
+        let stage = |stage| StageMeter { seconds: self.stage(&labels, stage), total: Total::default() };
+        ModelMeters {
+            rows: self.rows.get_or_create_owned(&labels),
+            unknown_levels: self.unknown_levels.get_or_create_owned(&labels),
+            batches: self.batches.get_or_create_owned(&labels),
+            batch_rows: self.batch_rows.get_or_create_owned(&labels),
+            queued_rows: self.queued_rows.get_or_create_owned(&labels),
+            memory_bytes: self.model_bytes.get_or_create_owned(&labels),
+            decode: stage("decode"),
+            queue: stage("queue"),
+            compute: stage("compute"),
+            encode: stage("encode"),
+            successes: Total::default(),
+            failures: Total::default(),
+            endings: Default::default(),
+            request_rows: Default::default(),
+            forgotten: AtomicBool::new(false),
+            metrics: self.clone(),
+            labels,
+        }
+    }
+}
+
+impl ModelMeters {
+    /// A request got its predictions, of so many rows.
+    pub fn answered(&self, protocol: Protocol, duration: Duration, rows: usize) {
+        self.successes.add(duration);
+        self.end(protocol, Outcome::Answered, duration);
+        let of_protocol = &self.request_rows[protocol as usize];
+        of_protocol.get_or_init(|| self.begun().request_rows(&self.labels, protocol)).observe(rows as f64);
+    }
+
+    /// A request ended otherwise.
+    pub fn ended(&self, protocol: Protocol, outcome: Outcome, duration: Duration) {
+        self.failures.add(duration);
+        self.end(protocol, outcome, duration);
+    }
+
+    fn end(&self, protocol: Protocol, outcome: Outcome, duration: Duration) {
+        let ending = &self.endings[protocol as usize][outcome as usize];
+        let ending = ending.get_or_init(|| self.begun().ending(&self.labels, protocol, outcome));
+        ending.count.inc();
+        ending.seconds.observe(duration.as_secs_f64());
+    }
+
+    /// So many rows wait.
+    pub fn queued(&self, rows: usize) {
+        self.queued_rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
+    }
+
+    /// So many rows were computed together.
+    pub fn batch(&self, rows: usize) {
+        self.batches.inc();
+        self.batch_rows.observe(rows as f64);
+    }
+
+    /// It takes so many bytes in memory.
+    pub fn memory(&self, bytes: usize) {
+        self.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// A request was not computed.
+    pub fn shed(&self, reason: &'static str) {
+        self.begun().shed(&self.labels.model, self.labels.version, reason);
+    }
+
+    /// The version is gone: its series go, and requests in flight begin none anew.
+    pub fn forget(&self) {
+        self.forgotten.store(true, Ordering::Relaxed);
+        self.metrics.forget(&self.labels.model, self.labels.version);
+    }
+
+    /// Where a series begins: for a version that is gone, where nobody sees it.
+    fn begun(&self) -> PredictionMetrics {
+        if self.forgotten.load(Ordering::Relaxed) { PredictionMetrics::unseen() } else { self.metrics.clone() }
+    }
+}
+
+/// How often something happened and how long it took altogether.
+#[derive(Default)]
+pub struct Total {
+    count: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl Total {
+    /// It happened once more.
+    pub fn add(&self, duration: Duration) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// How often, and nanoseconds.
+    pub fn get(&self) -> (u64, u64) {
+        (self.count.load(Ordering::Relaxed), self.nanoseconds.load(Ordering::Relaxed))
+    }
+}
+
+/// The durations of one stage.
+pub struct StageMeter {
+    seconds: Tally,
+    /// Of all of them.
+    pub total: Total,
+}
+
+impl StageMeter {
+    /// One more.
+    pub fn observe(&self, duration: Duration) {
+        self.seconds.observe(duration.as_secs_f64());
+        self.total.add(duration);
+    }
+}

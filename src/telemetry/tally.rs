@@ -1,0 +1,86 @@
+//! A histogram without a lock: requests on all threads count into it at once.
+
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts by size; clones share them.
+#[derive(Debug, Clone)]
+pub struct Tally(Arc<Buckets>);
+
+#[derive(Debug)]
+struct Buckets {
+    /// Upper bounds, ascending; the last one takes everything.
+    bounds: Vec<f64>,
+    counts: Vec<AtomicU64>,
+    /// Bits of an f64.
+    sum: AtomicU64,
+}
+
+impl Tally {
+    /// With buckets up to these bounds, and one for what is larger.
+    pub fn new(bounds: impl Iterator<Item = f64>) -> Self {
+        let bounds: Vec<f64> = bounds.chain([f64::INFINITY]).collect();
+        let counts = bounds.iter().map(|_| AtomicU64::new(0)).collect();
+        Self(Arc::new(Buckets { bounds, counts, sum: AtomicU64::new(0) }))
+    }
+
+    /// One more.
+    pub fn observe(&self, value: f64) {
+        let Buckets { bounds, counts, sum } = &*self.0;
+        let bucket = bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len() - 1);
+        counts[bucket].fetch_add(1, Ordering::Relaxed);
+        let add = |sum| Some((f64::from_bits(sum) + value).to_bits());
+        let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add); // never refuses
+    }
+}
+
+impl TypedMetric for Tally {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
+impl EncodeMetric for Tally {
+    fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
+        let counts = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        let buckets: Vec<(f64, u64)> = self.0.bounds.iter().copied().zip(counts).collect();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let sum = f64::from_bits(self.0.sum.load(Ordering::Relaxed));
+        encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus_client::registry::Registry;
+
+    #[test]
+    fn threads_lose_nothing_and_the_text_is_a_histogram() {
+        let tally = Tally::new([1.0, 10.0].into_iter());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|number| tally.observe(f64::from(number % 20))));
+            }
+        });
+        let mut registry = Registry::default();
+        registry.register("sizes", "Sizes", tally);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        // 0 and 1, then 2 to 10, then 11 to 19: 200 of each number.
+        for line in [
+            "sizes_sum 38000.0",
+            "sizes_count 4000",
+            "sizes_bucket{le=\"1.0\"} 400",
+            "sizes_bucket{le=\"10.0\"} 2200",
+            "sizes_bucket{le=\"+Inf\"} 4000",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+    }
+}
