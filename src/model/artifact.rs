@@ -272,6 +272,7 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     if payload.statistics.as_ref().is_some_and(|statistics| !statistics.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("statistics and weights"));
     }
+    let spectrum_floor = payload.precision.spectrum_floor();
     Ok(FittedModel {
         head: payload.head,
         inputs: payload.inputs,
@@ -288,7 +289,7 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         dataset: payload.dataset,
         report: payload.report,
         failure_probability: payload.failure_probability,
-        evidence: payload.evidence,
+        evidence: payload.evidence.map(|evidence| Evidence { spectrum_floor, ..evidence }),
         measured: payload.measured,
     })
 }

@@ -73,6 +73,7 @@ pub(super) fn fit_exactly(
         spread: None,
         error_bars: None,
         spectrum: None,
+        leverages: None,
         statistics: None,
         exact: Some(ExactEvidence {
             quadratic_form: exact.quadratic_form,
