@@ -26,6 +26,7 @@ pub(crate) fn problem<'a>(
         preconditioner: None,
         memory: 1 << 28,
         threads: 2,
+        progress: None,
     }
 }
 
@@ -206,6 +207,28 @@ fn pivots_need_fewer_iterations_and_work_can_be_stopped() {
     assert!(3 * pivoted < none, "{pivoted} {none}");
     let stopped = with(Preconditioner::None).solve(None, &|| false);
     assert!(matches!(stopped, Err(bochner::solver::SolveError::Stopped)));
+}
+
+/// An iterated solve tells how far its residual is on the way to the tolerance, and never less than before.
+#[test]
+fn a_solve_tells_how_far_it_is() {
+    let (inputs, targets) = data("diabetes");
+    let column = targets.view().insert_axis(Axis(1));
+    let told = std::sync::Mutex::new(Vec::new());
+    let note = |fraction: f64| told.lock().unwrap().push(fraction);
+    let watched = ExactProblem {
+        preconditioner: Some(Preconditioner::None),
+        progress: Some(&note),
+        ..problem(Kernel::Gaussian { bandwidth: 3.0 }, inputs.view(), column, 1e-4)
+    };
+    let found = solve(&watched);
+    let told = told.into_inner().unwrap();
+    // Residuals of conjugate gradients rise at times, and then nothing is told.
+    assert!(told.len() * 5 > found.evidence.iterations, "{} of {:?}", told.len(), found.evidence);
+    assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "{told:?}");
+    assert!(told[0] > 0.0 && told[0] < 0.3 && (0.9..=1.0).contains(told.last().unwrap()), "{told:?}");
+    let halfway = told.iter().filter(|fraction| **fraction < 0.5).count();
+    assert!((3..told.len() - 3).contains(&halfway), "{halfway} of {}", told.len());
 }
 
 /// Rows without a pattern and targets that are all zero have an answer.
