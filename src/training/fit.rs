@@ -209,14 +209,15 @@ impl System {
 
     /// What is cheap enough of the eigenvalues of G and of the leverages.
     fn spectrum(&self, lambda: f64, draws: usize) -> Result<(Option<Vec<f64>>, Option<Leverages>), TrainError> {
-        match self.equations.mean_feature.len() {
-            ..=LEVERAGE_FEATURES => {
-                let leverage = Leverage::new(&self.equations).map_err(SolveError::from)?;
-                Ok((Some(leverage.spectrum()), Some(leverages(&leverage, lambda, draws))))
-            }
-            ..=SPECTRUM_FEATURES => Ok((Some(self.equations.spectrum().map_err(SolveError::from)?), None)),
-            _ => Ok((None, None)),
+        let count = self.equations.mean_feature.len();
+        if count > SPECTRUM_FEATURES {
+            return Ok((None, None));
         }
+        if count > LEVERAGE_FEATURES {
+            return Ok((Some(self.equations.spectrum().map_err(SolveError::from)?), None));
+        }
+        let leverage = Leverage::new(&self.equations).map_err(SolveError::from)?;
+        Ok((Some(leverage.spectrum()), Some(leverages(&leverage, lambda, draws))))
     }
 }
 

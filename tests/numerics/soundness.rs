@@ -143,10 +143,7 @@ impl Comparison {
             (psi.dot(&psi.t()), held_out.dot(&psi.t()), draws - columns.len() / 2)
         };
         let parts: Vec<(Array2<f64>, Array2<f64>, usize)> = (0..groups).map(of_group).collect();
-        let sum = |of: fn(&(Array2<f64>, Array2<f64>, usize)) -> &Array2<f64>| {
-            parts.iter().skip(1).fold(of(&parts[0]).clone(), |sum, part| sum + of(part))
-        };
-        let (approximate, across) = (sum(|part| &part.0), sum(|part| &part.1));
+        let (approximate, across) = (psi.dot(&psi.t()), held_out.dot(&psi.t()));
         let gap = solved(&approximate, &across) - exact;
         let without = parts.iter().map(|(own, own_across, kept)| {
             let scale = draws as f64 / *kept as f64;
