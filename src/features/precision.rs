@@ -18,6 +18,15 @@ impl Precision {
     /// deviations of y at 1e-6, by 1e-2 at 1e-8, where Cholesky begins to fail on small tables.
     const SMALLEST_MIXED_RATIO: f64 = 1e-6;
 
+    /// The share of μ₁ up to which eigenvalues of a G made in this precision may be its rounding. Measured on features
+    /// whose G has low rank: what should be zero is 2e-8·μ₁ at most in mixed precision and 1e-15·μ₁ in f64.
+    pub fn spectrum_floor(self) -> f64 {
+        match self {
+            Self::Mixed => 1e-6,
+            Self::Double => 1e-13,
+        }
+    }
+
     /// Mixed while λ/μ₁ is large enough, where μ₁, the largest eigenvalue of G, is at most
     /// tr G ≤ `feature_bound`: known before the data is read, so no pass is ever made in vain.
     /// Unbounded features stay in f64.

@@ -21,6 +21,9 @@ mod jackknife;
 /// What features that were not drawn would change.
 mod fresh_features;
 
+/// How much of the data hangs on each draw.
+mod leverage;
+
 /// Exact kernel ridge regression, the yardstick.
 mod exact;
 
@@ -39,6 +42,7 @@ pub use exact::{
 pub use fresh_features::{FreshInfluences, FreshSums};
 pub use gram::{Gram, NormalEquations, PackedGram};
 pub use jackknife::jackknife_weights;
+pub use leverage::Leverage;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
 

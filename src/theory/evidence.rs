@@ -1,6 +1,10 @@
 //! What is known of a model: the numbers every theorem reads. What was not measured is `None`.
 
+use super::spectrum::{ExponentFit, decay_exponent};
 use serde::{Deserialize, Serialize};
+
+/// The share of its ceiling up to which a leverage is free to grow.
+const LARGEST_FREE_LEVERAGE: f64 = 0.5;
 
 /// What a training run and its measurements tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,11 +42,15 @@ pub struct Evidence {
     pub weight_norm_square: Option<f64>,
     /// μ₁ ≥ μ₂ ≥ … of G = ΨᵀΨ/n.
     pub spectrum: Option<Vec<f64>>,
+    /// The share of μ₁ up to which they may be rounding of the arithmetic that G was made in. Not written down: the
+    /// precision of the model tells it.
+    #[serde(skip)]
+    pub spectrum_floor: f64,
     /// Of the exact kernel matrix.
     pub kernel: Option<KernelEvidence>,
     /// Of the exact kernel ridge regression at the same λ.
     pub exact: Option<ExactEvidence>,
-    /// Of the candidates that features were chosen from.
+    /// Of the candidates that features were chosen from; where they were not, of the features themselves.
     pub pool: Option<PoolEvidence>,
     /// Estimates of E(f_s − f)².
     pub estimates: ErrorEstimates,
@@ -147,11 +155,11 @@ pub struct PoolEvidence {
     pub candidate_count: usize,
     /// N₀, the rows they were evaluated on.
     pub row_count: usize,
-    /// Eigenvalues of the pool's Gram matrix over N₀, descending.
+    /// Eigenvalues of the pool's Gram matrix over N₀, descending; empty where they are those of the features.
     pub spectrum: Vec<f64>,
     /// √ of the mean over pairs of rows of the variance of the pool's kernel estimate.
     pub kernel_deviation: Option<f64>,
-    /// (λ, largest leverage in the pool at that λ).
+    /// (λ, F̂∞): M₀ times the largest leverage in the pool at that λ.
     pub largest_leverages: Vec<(f64, f64)>,
 }
 
@@ -191,6 +199,17 @@ impl Evidence {
         Some((super::spectrum::effective_dimension(spectrum, self.ridge), false))
     }
 
+    /// α̂: F∞(λ) of the order λ^(−α), where enough leverages are far enough below 1, which none exceeds: near it they
+    /// tell how few the draws are. [R, §3]
+    pub(super) fn leverage_exponent(&self) -> Option<ExponentFit> {
+        let pool = self.pool.as_ref()?;
+        let columns = self.feature_count as f64 / self.draw_count as f64;
+        let ceiling = pool.candidate_count as f64 * columns;
+        let free = |(_, largest): &&(f64, f64)| *largest < LARGEST_FREE_LEVERAGE * ceiling;
+        let points: Vec<(f64, f64)> = pool.largest_leverages.iter().filter(free).copied().collect();
+        decay_exponent(&points)
+    }
+
     /// Columns of this map behind a number of draws.
     pub(super) fn columns_of(&self, draws: f64) -> f64 {
         draws.ceil() * (self.feature_count as f64 / self.draw_count as f64)
@@ -220,6 +239,7 @@ pub(super) mod tests {
             target_mean_square: Some(0.31),
             weight_norm_square: None,
             spectrum: None,
+            spectrum_floor: 1e-12,
             kernel: None,
             exact: None,
             pool: None,
@@ -250,6 +270,22 @@ pub(super) mod tests {
         let dimension = Estimate { value: 3.0, standard_error: 0.0 };
         evidence.kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta: None });
         assert_eq!(evidence.effective_dimension(), Some((3.0, true)));
+    }
+
+    /// F̂∞ = λ^(−½) until it comes near the number of draws, 100.
+    #[test]
+    fn leverages_near_their_ceiling_tell_nothing() {
+        let pool = |lambdas: &[f64]| PoolEvidence {
+            candidate_count: 100,
+            row_count: 300,
+            spectrum: Vec::new(),
+            kernel_deviation: None,
+            largest_leverages: lambdas.iter().map(|lambda| (*lambda, lambda.powf(-0.5).min(90.0))).collect(),
+        };
+        let of = |lambdas: &[f64]| Evidence { pool: Some(pool(lambdas)), ..ridge_fit() }.leverage_exponent();
+        assert!((of(&[0.1, 0.01, 0.001, 1e-4, 1e-5]).unwrap().exponent - 0.5).abs() < 1e-12);
+        assert_eq!(of(&[0.1, 0.01, 1e-4, 1e-5, 1e-6]), None);
+        assert_eq!(ridge_fit().leverage_exponent(), None);
     }
 
     #[test]

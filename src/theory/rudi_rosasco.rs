@@ -15,7 +15,7 @@
 //! here is a rate with c₀ = 1, never a bound.
 
 use super::guarantee::{Finding, Source};
-use super::spectrum::{ExponentFit, capacity_exponent, decay_exponent, ridges_around};
+use super::spectrum::{ExponentFit, capacity_exponent, ridges_around};
 use super::wang::theorem1::ridge_only;
 use super::words::{Wording, rounded_up};
 use super::{Assumption, Evidence, Form, Guarantee};
@@ -99,15 +99,15 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     guarantee(THEOREM2, evidence, failure_probability, regularity, rate, &[("gamma_fit_quality", gamma.quality)])
 }
 
-/// `rudi_rosasco.theorem3`: with α̂ from the largest leverage of a pool, too.
+/// `rudi_rosasco.theorem3`: with α̂ from the largest leverage of a pool, or of the model's own features, too.
 pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else { return unbounded(THEOREM3, evidence) };
     let Some(gamma) = capacity(evidence) else { return THEOREM3.unavailable(NEEDS_SPECTRUM, ASK_FOR_SPECTRUM) };
-    let pool = evidence.pool.as_ref().and_then(|pool| decay_exponent(&pool.largest_leverages));
-    let Some(alpha) = pool else {
+    let Some(alpha) = evidence.leverage_exponent() else {
         return THEOREM3.unavailable(
-            "the largest leverage of a pool of features is known at several lambda, which it is not",
-            "A sampling by leverage would make it available; without it there is Theorem 2.",
+            "the largest leverage of a feature is known at several lambda and below what so few features allow, which it \
+             is not",
+            "A certify job, or more features, would make it available; without it there is Theorem 2.",
         );
     };
     let capacity = within_unit(gamma.exponent);
@@ -115,7 +115,11 @@ pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let regularity = Regularity { source: 0.5, capacity, leverage };
     let rate = rate(regularity, b, evidence.sample_count, failure_probability);
     let qualities = [("gamma_fit_quality", gamma.quality), ("alpha_fit_quality", alpha.quality)];
-    guarantee(THEOREM3, evidence, failure_probability, regularity, rate, &qualities)
+    let mut found = guarantee(THEOREM3, evidence, failure_probability, regularity, rate, &qualities);
+    if found.value.is_some() {
+        found.assumptions.push(Assumption::assumed("no feature has more leverage than the largest of those at hand"));
+    }
+    found
 }
 
 const NEEDS_SPECTRUM: &str = "the eigenvalues of the features' Gram matrix are known, which they are not";
@@ -190,7 +194,7 @@ fn guarantee(
 mod tests {
     use super::super::evidence::tests::ridge_fit;
     use super::*;
-    use crate::theory::Status;
+    use crate::theory::{PoolEvidence, Status};
 
     /// √10,000 · log(108·100/0.05) = 100·12.283...
     #[test]
@@ -218,5 +222,18 @@ mod tests {
         let known = Evidence { spectrum: Some(spectrum), ridge: 0.01, ..ridge_fit() };
         assert_eq!(theorem2(&known, 0.05).estimated, ["gamma"]);
         assert_eq!(theorem3(&known, 0.05).value, None);
+        // F̂∞ of the order λ^(−0.7) asks for fewer than the worst α = 1, and says that it is estimated.
+        let pool = PoolEvidence {
+            candidate_count: 200,
+            row_count: 300,
+            spectrum: Vec::new(),
+            kernel_deviation: None,
+            largest_leverages: ridges_around(0.01).iter().map(|ridge| (*ridge, ridge.powf(-0.7))).collect(),
+        };
+        let found = theorem3(&Evidence { pool: Some(pool), ..known.clone() }, 0.05);
+        assert_eq!((found.form, found.status, found.probability), (Form::Rate, Status::Conditional, None));
+        assert!((found.inputs["alpha"] - 0.7).abs() < 1e-9);
+        assert_eq!(found.estimated, ["gamma", "alpha"]);
+        assert!(found.value < theorem2(&known, 0.05).value);
     }
 }

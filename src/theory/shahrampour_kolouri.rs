@@ -11,7 +11,7 @@
 use super::guarantee::{Finding, Source};
 use super::spectrum::effective_dimension;
 use super::words::{Wording, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee, PoolEvidence};
+use super::{Assumption, Evidence, Form, Guarantee, PoolEvidence, SamplingKind};
 
 const THEOREM1: Source = Source {
     id: "shahrampour_kolouri.theorem1",
@@ -43,7 +43,9 @@ pub fn selection_term(accuracy: f64, sample_count: usize, smallest: f64, largest
 
 /// `shahrampour_kolouri.theorem1`.
 pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some(pool) = &evidence.pool else {
+    // Leverages are known of every model; this is about features that were chosen by them.
+    let chosen = evidence.pool.as_ref().filter(|_| evidence.sampling != SamplingKind::DataIndependent);
+    let Some(pool) = chosen else {
         return THEOREM1.unavailable(
             "the features were chosen from a pool of candidates, which they were not",
             "A sampling by empirical leverage would have it.",
@@ -99,7 +101,7 @@ fn terms(pool: &PoolEvidence, sample_count: usize) -> Vec<(&'static str, f64)> {
 mod tests {
     use super::super::evidence::tests::ridge_fit;
     use super::*;
-    use crate::theory::{SamplingKind, Status};
+    use crate::theory::Status;
 
     /// deg = 1 and 16n = e⁴ would ask for 20; Δ = ½, M₀ = 3, δ = 1/e for 32 rows.
     #[test]
@@ -123,6 +125,8 @@ mod tests {
         };
         let chosen =
             Evidence { pool: Some(pool), sampling: SamplingKind::LeverageWeighted, sample_count: 5_000, ..ridge_fit() };
+        let plain = Evidence { sampling: SamplingKind::DataIndependent, ..chosen.clone() };
+        assert_eq!((theorem1(&plain, 0.05).value, theorem1(&plain, 0.05).status), (None, Status::NotApplicable));
         let found = theorem1(&chosen, 0.05);
         assert_eq!(found.status, Status::Conditional, "{}", found.statement);
         assert_eq!((found.inputs["er_k"], found.inputs.get("er_g")), (0.08, None));

@@ -21,7 +21,7 @@ pub struct SpectralProfile {
     pub effective_dimension: Option<DimensionCurve>,
     /// s_λ = Tr K(K + nλI)⁻¹ of the exact kernel, measured.
     pub kernel_dimension: Option<Estimate>,
-    /// The largest leverage in the pool that features were chosen from.
+    /// The largest leverage in the pool that features were chosen from, or of the features themselves.
     pub leverage: Option<LeverageCurve>,
     /// How the eigenvalues fall.
     pub regime: Option<Regime>,
@@ -76,16 +76,16 @@ pub struct DimensionPoint {
 pub struct LeverageCurve {
     /// Where it was worked out.
     pub points: Vec<LeveragePoint>,
-    /// α̂ with F̂∞(λ) of the order λ^(−α). [R, §2]
+    /// α̂ with F̂∞(λ) of the order λ^(−α), where the features are enough to tell. [R, §3]
     pub alpha: Option<ExponentFit>,
 }
 
-/// The largest leverage at one λ.
+/// F̂∞ at one λ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LeveragePoint {
     /// λ.
     pub lambda: f64,
-    /// The largest leverage.
+    /// The number of candidates times the largest leverage of one.
     pub largest: f64,
 }
 
@@ -117,6 +117,7 @@ pub struct Missing {
 pub fn spectral_profile(evidence: &Evidence) -> SpectralProfile {
     let spectrum = evidence.spectrum.as_deref();
     let pool = evidence.pool.as_ref();
+    let decay = spectrum.and_then(|spectrum| decay(spectrum, evidence.spectrum_floor, evidence.sample_count));
     SpectralProfile {
         lambda: evidence.ridge,
         eigenvalues: spectrum.map(listed),
@@ -124,10 +125,10 @@ pub fn spectral_profile(evidence: &Evidence) -> SpectralProfile {
         kernel_dimension: evidence.kernel.as_ref().map(|kernel| kernel.dimension),
         leverage: pool.map(|pool| LeverageCurve {
             points: pool.largest_leverages.iter().map(|&(lambda, largest)| LeveragePoint { lambda, largest }).collect(),
-            alpha: decay_exponent(&pool.largest_leverages),
+            alpha: evidence.leverage_exponent(),
         }),
-        regime: spectrum.and_then(decay).map(regime),
-        missing: missing(evidence),
+        regime: decay.map(regime),
+        missing: missing(evidence, decay.is_some()),
     }
 }
 
@@ -164,7 +165,7 @@ fn regime(decay: Decay) -> Regime {
     Regime { kind, rank, fit, statement: rate_of(decay) }
 }
 
-fn missing(evidence: &Evidence) -> Vec<Missing> {
+fn missing(evidence: &Evidence, regime_known: bool) -> Vec<Missing> {
     let exact = evidence.sampling == SamplingKind::NoFeatures;
     let comparable = evidence.loss == LossKind::Squared && !evidence.rows_weighted;
     let mut missing = Vec::new();
@@ -178,6 +179,8 @@ fn missing(evidence: &Evidence) -> Vec<Missing> {
         for what in ["eigenvalues", "effective_dimension", "regime"] {
             note(what, reason, job);
         }
+    } else if !regime_known {
+        note("regime", "too few eigenvalues stand above rounding to tell how they fall", None);
     }
     if evidence.kernel.is_none() {
         let (reason, job) = match (exact, comparable) {
@@ -188,7 +191,12 @@ fn missing(evidence: &Evidence) -> Vec<Missing> {
         note("kernel_dimension", reason, job);
     }
     if evidence.pool.is_none() {
-        note("leverage", "leverages are known where features are chosen from a pool", None);
+        let (reason, job) = if exact {
+            ("the model has no features", None)
+        } else {
+            ("training keeps the leverages of ridge models with few features alone", Some("certify"))
+        };
+        note("leverage", reason, job);
     }
     missing
 }
@@ -228,7 +236,10 @@ mod tests {
         };
         let unknown = jobs(&ridge_fit());
         assert_eq!(unknown.len(), 5);
-        assert!(unknown.contains(&("kernel_dimension", Some("certify"))) && unknown.contains(&("leverage", None)));
+        assert!(
+            unknown.contains(&("kernel_dimension", Some("certify")))
+                && unknown.contains(&("leverage", Some("certify")))
+        );
         assert!(unknown.contains(&("eigenvalues", Some("certify"))));
         let weighted = Evidence { rows_weighted: true, ..ridge_fit() };
         assert!(jobs(&weighted).contains(&("kernel_dimension", None)));
@@ -240,7 +251,7 @@ mod tests {
             spectrum: Some(vec![1.0, 0.5, 0.25]),
             kernel: Some(KernelEvidence { dimension, largest: None, spectral_delta: None }),
             pool: Some(PoolEvidence {
-                candidate_count: 10,
+                candidate_count: 10_000,
                 row_count: 10,
                 spectrum: vec![1.0],
                 kernel_deviation: None,

@@ -62,38 +62,48 @@ pub fn ridges_around(ridge: f64) -> Vec<f64> {
 pub enum Decay {
     /// All but this many vanish.
     FiniteRank(usize),
-    /// μᵢ of the order e^(−ri); r is the exponent.
+    /// μᵢ of the order e^(−ri), r the exponent, or of e^(−r√i), nearer to what smooth kernels of several inputs have.
     Exponential(ExponentFit),
     /// μᵢ of the order i^(−c); c is the exponent.
     Polynomial(ExponentFit),
 }
 
-/// Below this share of the largest an eigenvalue counts as zero.
-const NEGLIGIBLE: f64 = 1e-12;
-/// Up to this share of non-vanishing eigenvalues the rank counts as finite.
-const LARGEST_RANK_SHARE: f64 = 0.1;
+/// Random features estimate the leading part of a kernel's spectrum; beyond, G falls for want of features, whatever
+/// the kernel does. Measured on gaussian, laplace and matern kernels: this share of the eigenvalues, and at least so
+/// many, tell the kernels apart.
+const LEADING_SHARE: f64 = 0.05;
+const LEADING_COUNT: usize = 25;
 
-/// The kind of decay that fits best: few enough eigenvalues, or the straighter of log μ against i and
-/// log μ against log i. None below three eigenvalues.
-pub fn decay(eigenvalues: &[f64]) -> Option<Decay> {
-    let largest = *eigenvalues.first()?;
-    let rank = eigenvalues.iter().take_while(|value| **value > NEGLIGIBLE * largest).count();
-    if eigenvalues.len() < 3 {
-        return None;
+/// By so much the next eigenvalue must have been expected above the floor for its absence to be a gap.
+const GAP: f64 = 10.0;
+
+/// The kind of decay of eigenvalues that stand above `floor` times the largest, below which they may be rounding: a
+/// rank where they end at a gap, or the straighter of log μ against i or √i and log μ against log i. None where fewer
+/// than three stand above it without a gap.
+pub fn decay(eigenvalues: &[f64], floor: f64, sample_count: usize) -> Option<Decay> {
+    let zero = floor * *eigenvalues.first()?;
+    let above: Vec<f64> = eigenvalues.iter().take_while(|value| **value > zero).copied().collect();
+    let rank = above.len();
+    // Of half the features or of half the rows every matrix may have fewer.
+    if 2 * rank <= eigenvalues.len().min(sample_count) && ends_at_a_gap(&above, zero) {
+        return Some(Decay::FiniteRank(rank));
     }
+    let leading = ((LEADING_SHARE * eigenvalues.len() as f64) as usize).max(LEADING_COUNT);
     let points: Vec<(f64, f64)> =
-        eigenvalues[..rank].iter().enumerate().map(|(index, value)| ((index + 1) as f64, value.ln())).collect();
-    let logs: Vec<(f64, f64)> = points.iter().map(|(i, log)| (i.ln(), *log)).collect();
-    match (line(&points), line(&logs)) {
-        (Some(exponential), Some(polynomial)) if rank as f64 > LARGEST_RANK_SHARE * eigenvalues.len() as f64 => {
-            Some(if exponential.quality >= polynomial.quality {
-                Decay::Exponential(exponential)
-            } else {
-                Decay::Polynomial(polynomial)
-            })
-        }
-        _ => Some(Decay::FiniteRank(rank)),
-    }
+        above.iter().take(leading).enumerate().map(|(index, value)| ((index + 1) as f64, value.ln())).collect();
+    let against = |of: fn(f64) -> f64| line(&points.iter().map(|(i, log)| (of(*i), *log)).collect::<Vec<_>>());
+    let (exponential, stretched, polynomial) = (line(&points)?, against(f64::sqrt)?, against(f64::ln)?);
+    Some(if exponential.quality.max(stretched.quality) >= polynomial.quality {
+        Decay::Exponential(exponential)
+    } else {
+        Decay::Polynomial(polynomial)
+    })
+}
+
+/// Whether even the steepest step so far would have left one more eigenvalue well above zero.
+fn ends_at_a_gap(above: &[f64], zero: f64) -> bool {
+    let steepest = above.windows(2).map(|pair| pair[1] / pair[0]).fold(1.0, f64::min);
+    above.last().is_none_or(|last| last * steepest > GAP * zero)
 }
 
 #[cfg(test)]
@@ -127,14 +137,30 @@ mod tests {
     #[test]
     fn decays_are_told_apart() {
         let power: Vec<f64> = (1..100).map(|i| f64::from(i).powf(-1.5)).collect();
-        let Some(Decay::Polynomial(fit)) = decay(&power) else { panic!("{:?}", decay(&power)) };
-        assert!((fit.exponent - 1.5).abs() < 1e-10 && fit.quality > 1.0 - 1e-12);
-        let geometric: Vec<f64> = (1..40).map(|i| (-0.5 * f64::from(i)).exp()).collect();
-        let Some(Decay::Exponential(fit)) = decay(&geometric) else { panic!("{:?}", decay(&geometric)) };
-        assert!((fit.exponent - 0.5).abs() < 1e-10);
-        let mut few = vec![0.0; 100];
-        few[..4].copy_from_slice(&[1.0, 0.5, 0.3, 0.1]);
-        assert_eq!(decay(&few), Some(Decay::FiniteRank(4)));
-        assert_eq!(decay(&[1.0, 0.5]), None);
+        for floor in [1e-6, 1e-13] {
+            let decay = |eigenvalues: &[f64]| decay(eigenvalues, floor, 1_000);
+            let Some(Decay::Polynomial(fit)) = decay(&power) else { panic!("{:?}", decay(&power)) };
+            assert!((fit.exponent - 1.5).abs() < 1e-10 && fit.quality > 1.0 - 1e-12);
+            for rate in [0.1, 0.5, 2.0, 4.0] {
+                // What falls below the floor comes out of the arithmetic as noise.
+                let noise = |i: i32| 1e-2 * floor / f64::from(i);
+                let geometric: Vec<f64> = (1..200).map(|i| (-rate * f64::from(i - 1)).exp() + noise(i)).collect();
+                let Some(Decay::Exponential(fit)) = decay(&geometric) else { panic!("{rate} {:?}", decay(&geometric)) };
+                assert!((fit.exponent / rate - 1.0).abs() < 1e-2, "{fit:?}");
+            }
+            let mut few: Vec<f64> = (1..=100).map(|i| 1e-2 * floor / f64::from(i)).collect();
+            few[..4].copy_from_slice(&[1.0, 0.5, 0.3, 0.1]);
+            assert_eq!(decay(&few), Some(Decay::FiniteRank(4)));
+            few[1..4].fill(0.0);
+            assert_eq!(decay(&few), Some(Decay::FiniteRank(1)));
+            assert_eq!(decay(&[1.0, 0.5]), None);
+            // Two that fall steeply, and then rounding: nothing can be told.
+            assert_eq!(decay(&[1.0, 10.0 * floor, 0.1 * floor, 0.0, 0.0]), None);
+            assert_eq!(decay(&[]), None);
+        }
+        // As many as there are rows is no rank of the kernel.
+        let flat = [vec![1.0; 40], vec![0.0; 472]].concat();
+        assert!(!matches!(decay(&flat, 1e-6, 40), Some(Decay::FiniteRank(_))));
+        assert_eq!(decay(&flat, 1e-6, 1_000), Some(Decay::FiniteRank(40)));
     }
 }

@@ -67,15 +67,18 @@ pub(super) fn certify(
         preconditioner: None,
         memory: resources.cache_bytes,
         threads: run.threads,
+        progress: None,
     };
     let go_on = || !run.observer.should_stop();
+    let part = |from: f64, to: f64| move |done: f64| run.observer.progress(Stage::Certify, from + (to - from) * done);
     // α = (y − f)/(nλ) for the exact f: the model's own is close.
     let shift = inputs.nrows() as f64 * model.report.lambda;
     let start = (&centred - &fitted(&make, inputs.view(), &model.weights)) / shift;
-    let exact = problem.solve(Some(start), &go_on)?;
-    run.tick(Stage::Certify, 0.6)?;
-    let dimension = problem.dimension(&go_on)?;
-    let fitted_form = problem.fitted_form(&exact, &go_on)?;
+    let exact = ExactProblem { progress: Some(&part(0.0, 0.5)), ..problem }.solve(Some(start), &go_on)?;
+    run.tick(Stage::Certify, 0.5)?;
+    let dimension = ExactProblem { progress: Some(&part(0.5, 0.7)), ..problem }.dimension(&go_on)?;
+    run.tick(Stage::Certify, 0.7)?;
+    let fitted_form = ExactProblem { progress: Some(&part(0.7, 0.8)), ..problem }.fitted_form(&exact, &go_on)?;
     run.tick(Stage::Certify, 0.8)?;
     let (near, far) = run.held_out(&exact, &predictor)?;
     let differences = &near - &far;

@@ -70,6 +70,7 @@ impl Classification<'_> {
             spread: None,
             error_bars: None,
             spectrum: None,
+            leverages: None,
             statistics: None,
             exact: None,
             kernel: None,

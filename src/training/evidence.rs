@@ -3,7 +3,18 @@
 use super::TrainSpec;
 use super::fit::Fit;
 use crate::features::{FeatureMap, MapKind};
-use crate::theory::{ErrorEstimates, Evidence, LossKind, SamplingKind, ScoreUnit};
+use crate::theory::{ErrorEstimates, Evidence, LossKind, PoolEvidence, SamplingKind, ScoreUnit};
+
+/// The leverages of the features themselves, (λ, F̂∞), where none were chosen from.
+pub(super) fn of_own_draws(leverages: Vec<(f64, f64)>, draw_count: usize, sample_count: usize) -> PoolEvidence {
+    PoolEvidence {
+        candidate_count: draw_count,
+        row_count: sample_count,
+        spectrum: Vec::new(),
+        kernel_deviation: None,
+        largest_leverages: leverages,
+    }
+}
 
 /// Before anything was measured.
 pub(super) fn evidence(
@@ -35,9 +46,10 @@ pub(super) fn evidence(
         target_mean_square: fit.target_mean_square,
         weight_norm_square: Some(fit.weights.iter().map(|weight| weight * weight).sum()),
         spectrum: fit.spectrum.clone(),
+        spectrum_floor: fit.precision.spectrum_floor(),
         kernel: fit.kernel.clone(),
         exact: fit.exact.clone(),
-        pool: None,
+        pool: fit.leverages.as_ref().map(|leverages| of_own_draws(leverages.clone(), map.draw_count(), sample_count)),
         estimates: ErrorEstimates::default(),
         certificate: None,
         calibration_scores: None,

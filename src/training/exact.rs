@@ -44,11 +44,13 @@ pub(super) fn fit_exactly(
         preconditioner: None,
         memory: resources.cache_bytes,
         threads: run.threads,
+        progress: None,
     };
     let go_on = || !run.observer.should_stop();
+    let part = |from: f64, to: f64| move |done: f64| run.observer.progress(Stage::Solve, from + (to - from) * done);
     // α = (y − f)/(nλ) for the exact f: that of the features is close.
     let start = near.as_ref().map(|near| (&centred - &fitted(&make, inputs.view(), &near.weights)) / (n * lambda));
-    let exact = system.solve(start, &go_on)?;
+    let exact = ExactProblem { progress: Some(&part(0.0, 0.6)), ..system }.solve(start, &go_on)?;
     let residual = exact.evidence.relative_residual;
     if residual > TRUSTED_RESIDUAL {
         // A yardstick that is not exact is none.
@@ -56,7 +58,8 @@ pub(super) fn fit_exactly(
     }
     run.tick(Stage::Solve, 0.6)?;
     let measured = inputs.nrows() <= spec.guarantees.exact_rows;
-    let dimension = if measured { Some(system.dimension(&go_on)?) } else { None };
+    let watched = ExactProblem { progress: Some(&part(0.6, 1.0)), ..system };
+    let dimension = if measured { Some(watched.dimension(&go_on)?) } else { None };
     clock.lap(Stage::Solve);
 
     let best_is_smallest = near.as_ref().is_some_and(|near| near.best_is_smallest);
@@ -73,6 +76,7 @@ pub(super) fn fit_exactly(
         spread: None,
         error_bars: None,
         spectrum: None,
+        leverages: None,
         statistics: None,
         exact: Some(ExactEvidence {
             quadratic_form: exact.quadratic_form,

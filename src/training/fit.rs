@@ -7,7 +7,10 @@ use super::stage::{Clock, Stage, TrainError};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ErrorBars, RidgeReport, SolverReport, Spread, Statistics, TargetCoding};
-use crate::solver::{Gram, NormalEquations, PackedGram, RidgePath, SolveError, jackknife_weights, solve_ridge};
+use crate::solver::{
+    Gram, Leverage, NormalEquations, PackedGram, RidgePath, SolveError, jackknife_weights, solve_ridge,
+};
+use crate::theory::spectrum::ridges_around;
 use crate::theory::{ExactEvidence, KernelEvidence};
 use ndarray::{Array1, Array2};
 
@@ -16,6 +19,9 @@ const JACKKNIFE_GROUPS: usize = 10;
 
 /// Features up to which the spectrum of G is kept: its eigenvalues take longer than the whole fit beyond.
 const SPECTRUM_FEATURES: usize = 1_024;
+
+/// Features up to which leverages are: they take the eigenvectors, three times the time of the eigenvalues.
+const LEVERAGE_FEATURES: usize = 512;
 
 /// Weights in the units of the targets, and how they came about.
 pub(super) struct Fit {
@@ -34,6 +40,8 @@ pub(super) struct Fit {
     pub(super) error_bars: Option<ErrorBars>,
     /// μ of G, descending, of a ridge fit with few enough features.
     pub(super) spectrum: Option<Vec<f64>>,
+    /// (λ, F̂∞) around the λ of a ridge fit with fewer features still.
+    pub(super) leverages: Option<Leverages>,
     pub(super) statistics: Option<Statistics>,
     /// Of an exact fit.
     pub(super) exact: Option<ExactEvidence>,
@@ -157,6 +165,8 @@ impl System {
         };
         let searched = searched.map(|(_, searched)| searched);
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
+        let draws = spec.feature_count / spec.map.columns_per_draw();
+        let (spectrum, leverages) = self.spectrum(lambda, draws)?;
         let wants_bars = spec.error_bars && matches!(coding, TargetCoding::Numbers { .. });
         Ok(Fit {
             weights: coding.decode_weights(&solution.weights),
@@ -175,7 +185,8 @@ impl System {
             }),
             target_mean_square: Some(coding.decode_squares(&self.equations.target_mean_square).iter().sum()),
             error_bars: if wants_bars { self.error_bars(coding, lambda, spec, threads) } else { None },
-            spectrum: self.spectrum()?,
+            spectrum,
+            leverages,
             // Where rounding leaves nothing to factor there is none, and the report warns of it.
             spread: spec.spread.then(|| spread(&self.equations, lambda, &training_mse, threads)).flatten(),
             training_mse,
@@ -198,12 +209,26 @@ impl System {
         ErrorBars::new(&without).filter(|_| finite)
     }
 
-    fn spectrum(&self) -> Result<Option<Vec<f64>>, TrainError> {
-        if self.equations.mean_feature.len() > SPECTRUM_FEATURES {
-            return Ok(None);
+    /// What is cheap enough of the eigenvalues of G and of the leverages.
+    fn spectrum(&self, lambda: f64, draws: usize) -> Result<(Option<Vec<f64>>, Option<Leverages>), TrainError> {
+        let count = self.equations.mean_feature.len();
+        if count > SPECTRUM_FEATURES {
+            return Ok((None, None));
         }
-        Ok(Some(self.equations.spectrum().map_err(SolveError::from)?))
+        if count > LEVERAGE_FEATURES {
+            return Ok((Some(self.equations.spectrum().map_err(SolveError::from)?), None));
+        }
+        let leverage = Leverage::new(&self.equations).map_err(SolveError::from)?;
+        Ok((Some(leverage.spectrum()), Some(leverages(&leverage, lambda, draws))))
     }
+}
+
+/// (λ, F̂∞).
+type Leverages = Vec<(f64, f64)>;
+
+/// F̂∞ over a decade to each side of λ.
+pub(super) fn leverages(leverage: &Leverage, lambda: f64, draws: usize) -> Leverages {
+    ridges_around(lambda).into_iter().map(|ridge| (ridge, leverage.largest(ridge, draws))).collect()
 }
 
 /// What the predictive spread needs: tr H = s − λ·tr(G+λI)⁻¹, σ̂² = n·MSE/(n − tr H), and the factor.

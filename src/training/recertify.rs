@@ -1,6 +1,8 @@
 //! What a model can be trusted for, measured later: the rows are read again, the weights stay.
 
 use super::certify::certify;
+use super::evidence::of_own_draws;
+use super::fit::leverages;
 use super::passes::Run;
 use super::rows::{PartedRows, groups};
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
@@ -8,7 +10,7 @@ use super::{Resources, TrainSpec};
 use crate::dataset::{Rows, Schema, Task, split};
 use crate::features::Precision;
 use crate::model::{FittedModel, Predictor, TargetCoding};
-use crate::solver::SolveError;
+use crate::solver::{Leverage, SolveError};
 
 /// The model with everything measured that training left out, from the rows it was trained on: `spec` says which
 /// of them were held out.
@@ -34,10 +36,7 @@ pub fn recertify(
     };
     clock.lap(Stage::Scale);
 
-    let spectrum = spectrum(&run, &model, &coding)?;
-    if let Some(evidence) = &mut model.evidence {
-        evidence.spectrum = Some(spectrum);
-    }
+    measure_spectrum(&run, &mut model, &coding)?;
     clock.lap(Stage::Accumulate);
 
     let model = certify(&run, Predictor::new(model), &coding, usize::MAX, resources)?;
@@ -45,10 +44,11 @@ pub fn recertify(
     Ok(Trained { model, stage_seconds: clock.laps })
 }
 
-/// Of G, whatever its order.
-fn spectrum(run: &Run, model: &FittedModel, coding: &TargetCoding) -> Result<Vec<f64>, TrainError> {
-    if let Some(known) = model.evidence.as_ref().and_then(|evidence| evidence.spectrum.clone()) {
-        return Ok(known);
+/// The eigenvalues of G and the leverages, whatever its order, where they are not known.
+fn measure_spectrum(run: &Run, model: &mut FittedModel, coding: &TargetCoding) -> Result<(), TrainError> {
+    let Some(evidence) = &mut model.evidence else { return Ok(()) };
+    if evidence.spectrum.is_some() && evidence.pool.is_some() {
+        return Ok(());
     }
     let (blocks, inputs, map) = (run.all_blocks(), &model.inputs, &model.map);
     let tick = |done| run.tick(Stage::Accumulate, done);
@@ -56,5 +56,10 @@ fn spectrum(run: &Run, model: &FittedModel, coding: &TargetCoding) -> Result<Vec
         Precision::Mixed => run.accumulate::<f32>(&blocks, inputs, map, coding, tick)?,
         Precision::Double => run.accumulate::<f64>(&blocks, inputs, map, coding, tick)?,
     };
-    Ok(gram.into_normal_equations().spectrum().map_err(SolveError::from)?)
+    let leverage = Leverage::new(&gram.into_normal_equations()).map_err(SolveError::from)?;
+    evidence.spectrum = Some(leverage.spectrum());
+    let draws = model.map.draw_count();
+    let largest = leverages(&leverage, evidence.ridge, draws);
+    evidence.pool.get_or_insert_with(|| of_own_draws(largest, draws, evidence.sample_count));
+    Ok(())
 }

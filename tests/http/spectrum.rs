@@ -19,7 +19,10 @@ async fn the_spectrum_is_told_from_what_was_kept() {
     assert_eq!(told["kernel_dimension"]["standard_error"], 0.0);
     let statement = told["regime"]["statement"].as_str().unwrap();
     assert!(statement.starts_with("the spectrum") && statement.contains("rate"), "{statement}");
-    assert_eq!(told["missing"].as_array().unwrap().len(), 1, "{told}");
+    let leverages = told["leverage"]["points"].as_array().unwrap();
+    assert_eq!(leverages.len(), 9);
+    assert!(leverages.iter().all(|point| point["largest"].as_f64().unwrap() > 1.0), "{told}");
+    assert_eq!(told["missing"], json!([]), "{told}");
     assert_eq!(service.get("/api/v1/models/waves/versions/1/spectrum").await.ok(200), told);
     service.get("/api/v1/models/waves/versions/2/spectrum").await.refused(404, "version_not_found");
     service.get("/api/v1/models/nothing/spectrum").await.refused(404, "model_not_found");
@@ -37,12 +40,14 @@ async fn what_is_not_known_names_its_job_and_the_job_measures_it() {
     let told = service.get("/api/v1/models/labels/spectrum").await.ok(200);
     assert!(told["eigenvalues"].is_null() && told["regime"].is_null());
     assert_eq!(missing(&told, "eigenvalues").unwrap()["job"], "certify");
+    assert_eq!(missing(&told, "leverage").unwrap()["job"], "certify");
     assert!(missing(&told, "kernel_dimension").unwrap()["job"].is_null());
     let job = service.submit_and_wait(&json!({"type": "certify", "model": "labels"})).await;
     assert_eq!(job["status"], "succeeded", "{job}");
     let told = service.get("/api/v1/models/labels/spectrum").await.ok(200);
     assert_eq!(told["eigenvalues"]["count"], 16);
-    assert!(missing(&told, "eigenvalues").is_none());
+    assert!(missing(&told, "eigenvalues").is_none() && missing(&told, "leverage").is_none());
+    assert_eq!(told["leverage"]["points"].as_array().unwrap().len(), 9);
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ pub(crate) fn ridge_fit(
         target_mean_square: Some(target_mean_square),
         weight_norm_square: None,
         spectrum: None,
+        spectrum_floor: 1e-13,
         kernel: None,
         exact: None,
         pool: None,

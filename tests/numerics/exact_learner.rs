@@ -247,3 +247,38 @@ fn what_makes_no_sense_for_it_is_refused_by_name() {
     assert!(refused[0].detail.contains("200000"), "{refused:?}");
     assert!(estimate_memory(&exact, &many, 2) > 1_000 * estimate_memory(&exact, &small, 2) / 100);
 }
+
+/// Keeps what it is told of one stage.
+struct Listener {
+    stage: Stage,
+    told: std::sync::Mutex<Vec<f64>>,
+}
+
+impl Observer for Listener {
+    fn progress(&self, stage: Stage, fraction: f64) {
+        if stage == self.stage {
+            self.told.lock().unwrap().push(fraction);
+        }
+    }
+
+    fn should_stop(&self) -> bool {
+        false
+    }
+}
+
+/// The exact solve tells how far it is: as the solve of the exact method, and where a ridge model is certified.
+#[test]
+fn progress_is_told_inside_the_exact_solve() {
+    let table = waves(4_600);
+    for (stage, raw) in [
+        (Stage::Solve, json!({"learner": "exact_krr", "lambda": 1e-5})),
+        (Stage::Certify, json!({"features": {"count": 32}, "lambda": 1e-5})),
+    ] {
+        let listener = Listener { stage, told: std::sync::Mutex::default() };
+        train(&table, &schema(&table), "ds-test", &spec(&raw), resources(2), &listener).unwrap();
+        let told = listener.told.into_inner().unwrap();
+        assert!(told.windows(2).all(|pair| pair[0] <= pair[1]), "{told:?}");
+        let inside = told.iter().filter(|fraction| (0.01..0.49).contains(*fraction)).count();
+        assert!(inside >= 3 && *told.last().unwrap() <= 1.0, "{inside} of {told:?}");
+    }
+}

@@ -2,11 +2,13 @@
 
 use crate::evidence::{exact_of, for_each_case, kernel_of, ridge_fit, wang_case};
 use crate::golden::{assert_close, load, number, vector};
+use bochner::linalg::symmetric_eigenvalues;
 use bochner::theory::conformal::{conformal_quantile, conformal_rank};
 use bochner::theory::li::r_star;
 use bochner::theory::risk_inflation::lemma2;
 use bochner::theory::shahrampour_kolouri::{enough_draws, enough_rows, selection_term};
 use bochner::theory::{Evidence, LossKind, SamplingKind, Status, avron, guarantees, li};
+use ndarray::Array2;
 use serde_json::Value;
 
 fn relative(found: f64, expected: &Value, what: &str) {
@@ -112,7 +114,7 @@ fn li_counts_printed_and_repaired() {
 }
 
 #[test]
-fn li_r_star_of_features_and_of_small_kernels() {
+fn li_r_star_of_features_and_of_kernels() {
     let mut seen = 0;
     for set in ["diabetes", "syn1d", "syn3d"] {
         let rows = load(&format!("data_{set}.json"))["y"].as_array().unwrap().len();
@@ -124,19 +126,22 @@ fn li_r_star_of_features_and_of_small_kernels() {
             seen += 1;
         }
     }
-    // Of a kernel matrix the first 30 eigenvalues are there and their sum, 1: enough where r̂* needs no more.
-    let file = load("guarantees_syn1d.json");
-    for (kernel, golden) in file["kernels"].as_array().unwrap().iter().zip(file["li_rstar_kernel"].as_array().unwrap())
-    {
-        let mut eigenvalues = vector(&kernel["eigenvalues_first30"]).to_vec();
-        let rest = number(&kernel["trace_check"]) - eigenvalues.iter().sum::<f64>();
-        eigenvalues.push(rest.max(0.0));
-        let found = r_star(&eigenvalues, 120);
-        assert_close(found.value / number(&golden["rstar"]), 1.0, 1e-6, "rstar of the kernel");
-        assert_eq!(found.h, count(&golden["h"]));
-        seen += 1;
+    for set in ["diabetes", "syn1d", "syn3d"] {
+        let (inputs, _) = crate::golden::data(set);
+        let n = inputs.nrows();
+        let file = load(&format!("guarantees_{set}.json"));
+        let golden = file["li_rstar_kernel"].as_array().unwrap();
+        for (case, golden) in file["kernels"].as_array().unwrap().iter().zip(golden) {
+            let of_rows = |(i, j)| crate::golden::kernel(case).evaluate(inputs.row(i), inputs.row(j)) / n as f64;
+            let mut eigenvalues = symmetric_eigenvalues(Array2::from_shape_fn((n, n), of_rows)).unwrap().to_vec();
+            eigenvalues.reverse();
+            let found = r_star(&eigenvalues, n);
+            assert_close(found.value / number(&golden["rstar"]), 1.0, 1e-6, "rstar of the kernel");
+            assert_eq!(found.h, count(&golden["h"]));
+            seen += 1;
+        }
     }
-    assert!(seen > 10, "{seen}");
+    assert!(seen > 16, "{seen}");
 }
 
 #[test]

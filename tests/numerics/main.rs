@@ -15,6 +15,7 @@ mod guarantees;
 mod hostile_artifacts;
 mod jackknife;
 mod kernel_estimates;
+mod montecarlo;
 mod onnx;
 mod planner;
 mod ridge;

@@ -19,18 +19,21 @@ pub(super) struct Goal {
     pub(super) iteration_limit: usize,
 }
 
-/// Solves A·X = B from zero, A given by its products. A column that has arrived does not move any more.
+/// Solves A·X = B from zero, A given by its products. A column that has arrived does not move any more. `left` is told
+/// after every iteration the largest ‖B − AX‖/‖B‖ of a column, as far as it is carried along.
 pub(super) fn conjugate_gradients(
     multiply: impl Fn(&Array2<f64>) -> Result<Array2<f64>, SolveError>,
     preconditioner: Option<&LowRank>,
     b: &Array2<f64>,
     goal: &Goal,
+    left: &dyn Fn(f64),
 ) -> Result<Iterated, SolveError> {
     let precondition = |residual: &Array2<f64>| match preconditioner {
         Some(preconditioner) => preconditioner.divide(residual),
         None => Ok(residual.clone()),
     };
-    let wanted = norms(b) * goal.tolerance;
+    let sizes = norms(b);
+    let wanted = &sizes * goal.tolerance;
     let mut x = Array2::zeros(b.dim());
     let mut residual = b.clone();
     let mut z = precondition(&residual)?;
@@ -48,6 +51,7 @@ pub(super) fn conjugate_gradients(
         });
         x += &(&direction * &step);
         residual -= &(&image * &step);
+        left(largest_ratio(&norms(&residual), &sizes));
         z = precondition(&residual)?;
         let before = std::mem::replace(&mut energy, products(&residual, &z));
         let momentum =
@@ -55,6 +59,12 @@ pub(super) fn conjugate_gradients(
         direction = &z + &(&direction * &momentum);
     }
     Ok(Iterated { solution: x, iterations: goal.iteration_limit })
+}
+
+/// The largest left/size, 0 where the size is.
+pub(super) fn largest_ratio(left: &Array1<f64>, sizes: &Array1<f64>) -> f64 {
+    let ratios = left.iter().zip(sizes).map(|(left, size)| if *size > 0.0 { left / size } else { 0.0 });
+    ratios.fold(0.0, f64::max)
 }
 
 /// ‖column‖ of each column.

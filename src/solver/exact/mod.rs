@@ -32,10 +32,11 @@ pub use spectral_delta::spectral_delta;
 use super::{Interrupted, SolveError};
 use crate::features::{Exponential, Kernel, Precision};
 use crate::linalg::Cholesky;
-use conjugate_gradients::{Goal, conjugate_gradients, norms};
+use conjugate_gradients::{Goal, conjugate_gradients, largest_ratio, norms};
 use kernel_matrix::{GoOn, KernelMatrix, Stopped};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 
 /// Rows up to which K is held and factored.
 pub const DENSE_ROWS: usize = 3_000;
@@ -72,6 +73,9 @@ pub struct ExactProblem<'a> {
     pub memory: u64,
     /// Threads. The solution does not depend on them.
     pub threads: usize,
+    /// Told how far an iterated solve is, from 0 to 1 and never less than before: the logarithm of the residual over
+    /// that of the tolerance.
+    pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
 }
 
 /// Features on demand.
@@ -136,6 +140,7 @@ impl ExactProblem<'_> {
         let mut coefficients = start.unwrap_or_else(|| Array2::zeros(self.targets.dim()));
         let (mut iterations, mut corrections) = (0, 0);
         let mut before = f64::INFINITY;
+        let furthest = Cell::new(0.0);
         loop {
             let fitted = if coefficients.iter().all(|value| *value == 0.0) {
                 Array2::zeros(coefficients.dim())
@@ -144,8 +149,7 @@ impl ExactProblem<'_> {
             };
             let residual = &self.targets - &fitted - &coefficients * self.shift();
             let left = norms(&residual);
-            let relative = left.iter().zip(&sizes).map(|(left, size)| if *size > 0.0 { left / size } else { 0.0 });
-            let relative = relative.fold(0.0, f64::max);
+            let relative = largest_ratio(&left, &sizes);
             let converged = relative <= self.tolerance;
             let stuck = relative > 0.9 * before && self.precision == Precision::Double;
             let spent = corrections == CORRECTIONS || iterations >= self.iteration_limit() || stuck;
@@ -170,7 +174,8 @@ impl ExactProblem<'_> {
             let multiply = |v: &Array2<f64>| {
                 if in_double { self.multiply(&double, v, go_on) } else { self.multiply(&single, v, go_on) }
             };
-            let correction = conjugate_gradients(multiply, preconditioner.as_ref(), &residual, &goal)?;
+            let told = |ratio: f64| self.tell(relative * ratio, &furthest);
+            let correction = conjugate_gradients(multiply, preconditioner.as_ref(), &residual, &goal, &told)?;
             coefficients += &correction.solution;
             iterations += correction.iterations;
             corrections += 1;
@@ -183,6 +188,16 @@ impl ExactProblem<'_> {
         let problem = ExactProblem { targets: exact.fitted.view(), ..*self };
         let solved = problem.solve(Some(exact.coefficients.clone()), go_on)?;
         Ok((&exact.fitted * &solved.coefficients).sum())
+    }
+
+    /// Tells how far a residual is, where that is further than the furthest so far.
+    fn tell(&self, relative: f64, furthest: &Cell<f64>) {
+        let Some(progress) = self.progress else { return };
+        let fraction = (relative.ln() / self.tolerance.ln()).clamp(0.0, 1.0);
+        if fraction > furthest.get() {
+            furthest.set(fraction);
+            progress(fraction);
+        }
     }
 
     fn iteration_limit(&self) -> usize {
@@ -213,8 +228,7 @@ impl ExactProblem<'_> {
         let fitted = k_nn.dot(&coefficients); // Kα
         let residual = norms(&(&fitted + &coefficients * self.shift() - self.targets));
         let sizes = norms(&self.targets.to_owned());
-        let relative = residual.iter().zip(&sizes).map(|(left, size)| if *size > 0.0 { left / size } else { 0.0 });
-        let relative_residual = relative.fold(0.0, f64::max);
+        let relative_residual = largest_ratio(&residual, &sizes);
         let evidence = ExactEvidence {
             relative_residual,
             residual_norm: residual.dot(&residual).sqrt(),

@@ -8,11 +8,20 @@ use super::{ExactProblem, SolveError};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-/// Rows that candidates are tried on before one is built for all.
+/// Rows that candidates are tried on before one is built for all: at most these, and at most a fifth of all, so that a
+/// product of a trial costs a twenty-fifth of one on all rows, or less.
 const TRIAL_ROWS: usize = 1_500;
+const TRIAL_ROW_SHARE: usize = 5;
 
 /// How far a trial goes.
 const TRIAL: Goal = Goal { tolerance: 1e-4, iteration_limit: 300 };
+
+/// A trial that can afford fewer would be cut off before it could tell anything.
+const FEWEST_ITERATIONS: usize = 5;
+
+/// What all trials may cost together, as a share of what the solve would cost without a preconditioner: by so much the
+/// choice can be worse than none.
+const TRIAL_COST_SHARE: f64 = 0.1;
 
 /// What multiplies the residuals of conjugate gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,45 +48,67 @@ pub struct Trial {
     pub cost: f64,
 }
 
+/// What is left to spend on trials, and what a candidate must stay below to be worth trying.
+struct Budget {
+    left: f64,
+    best: f64,
+}
+
 impl ExactProblem<'_> {
-    /// Tries every candidate on a sample of the rows and takes the one that should be cheapest on all. Costs
-    /// are counted and not timed, so the choice is the same on every run.
+    /// Tries candidates on a sample of the rows, none first, and takes the one that should be cheapest on all. One that
+    /// cannot be cheaper than the best so far, or whose trial would cost more than trials may, is not tried. Costs are
+    /// counted and not timed, so the choice is the same on every run.
     pub(super) fn choose(&self, go_on: GoOn) -> Result<(Preconditioner, Vec<Trial>), SolveError> {
         let n = self.inputs.nrows();
-        let count = n.min(TRIAL_ROWS);
+        let count = TRIAL_ROWS.min(n.div_ceil(TRIAL_ROW_SHARE));
         let sample: Vec<usize> = (0..count).map(|index| index * n / count).collect();
         let (inputs, targets) = (self.inputs.select(Axis(0), &sample), self.targets.select(Axis(0), &sample));
         let small = ExactProblem { inputs: inputs.view(), targets: targets.view(), ..*self };
         let matrix = KernelMatrix::<f32>::new(self.kernel, inputs.view(), self.threads);
-        let mut trials = Vec::new();
-        for candidate in self.candidates() {
-            let preconditioner = small.build(candidate, &matrix, go_on)?;
+        let run = |preconditioner: Option<&LowRank>, iteration_limit: usize| {
             let multiply = |v: &Array2<f64>| small.multiply(&matrix, v, go_on);
-            let found = conjugate_gradients(multiply, preconditioner.as_ref(), &targets, &TRIAL)?;
-            let rank = match (candidate, &preconditioner) {
-                (_, None) => 0,
-                // A rank that the sample was too small for is that of all rows.
-                (Preconditioner::PivotedCholesky, Some(built)) if built.rank() >= small.rank_limit() => {
-                    self.rank_limit()
-                }
-                (_, Some(built)) => built.rank(),
-            };
-            trials.push(Trial {
-                preconditioner: candidate,
-                iterations: found.iterations,
-                cost: self.cost(rank, found.iterations),
-            });
+            let goal = Goal { iteration_limit, ..TRIAL };
+            conjugate_gradients(multiply, preconditioner, &targets, &goal, &|_| ()).map(|found| found.iterations)
+        };
+        let iterations = run(None, TRIAL.iteration_limit)?;
+        let none = Trial { preconditioner: Preconditioner::None, iterations, cost: self.cost(0, iterations) };
+        let mut budget = Budget { left: TRIAL_COST_SHARE * none.cost - small.cost(0, iterations), best: none.cost };
+        let mut chosen = Preconditioner::None;
+        let mut trials = vec![none];
+        for (candidate, rank) in self.candidates(small.rank_limit()) {
+            // A pivoted factor may turn out smaller: on all rows the trial tells its rank.
+            let least = if candidate == Preconditioner::PivotedCholesky { 0 } else { rank };
+            let affordable = small.iterations_within(rank, budget.left);
+            if self.iterations_within(least, budget.best) < 1 || affordable < FEWEST_ITERATIONS {
+                continue;
+            }
+            let built = small.build(candidate, &matrix, go_on)?;
+            let tried_rank = built.as_ref().map_or(0, LowRank::rank);
+            // A rank that the sample was too small for is that of all rows.
+            let pivoted_out = candidate == Preconditioner::PivotedCholesky && tried_rank >= small.rank_limit();
+            let rank = if pivoted_out { self.rank_limit() } else { tried_rank };
+            let useful = self.iterations_within(rank, budget.best);
+            let limit = useful.min(small.iterations_within(tried_rank, budget.left)).min(TRIAL.iteration_limit);
+            let iterations = run(built.as_ref(), limit)?;
+            budget.left -= small.cost(tried_rank, iterations);
+            let trial = Trial { preconditioner: candidate, iterations, cost: self.cost(rank, iterations) };
+            // One that was cut off would have gone on.
+            if iterations < limit && trial.cost < budget.best {
+                budget.best = trial.cost;
+                chosen = candidate;
+            }
+            trials.push(trial);
         }
-        let cheapest = trials.iter().min_by(|left, right| left.cost.total_cmp(&right.cost));
-        Ok((cheapest.map_or(Preconditioner::None, |trial| trial.preconditioner), trials))
+        Ok((chosen, trials))
     }
 
-    fn candidates(&self) -> Vec<Preconditioner> {
-        let mut candidates = vec![Preconditioner::None];
-        if self.features.is_some_and(|features| self.fits(features.count)) {
-            candidates.extend([Preconditioner::Features, Preconditioner::DampedFeatures]);
+    /// With the largest ranks of a trial, of which pivots have `pivots`; the usually better first.
+    fn candidates(&self, pivots: usize) -> Vec<(Preconditioner, usize)> {
+        let mut candidates = vec![(Preconditioner::PivotedCholesky, pivots)];
+        if let Some(features) = self.features.filter(|features| self.fits(features.count)) {
+            candidates.push((Preconditioner::Features, features.count));
+            candidates.push((Preconditioner::DampedFeatures, features.count));
         }
-        candidates.push(Preconditioner::PivotedCholesky);
         candidates
     }
 
@@ -125,7 +156,110 @@ impl ExactProblem<'_> {
     }
 
     fn cost(&self, rank: usize, iterations: usize) -> f64 {
-        let (n, r) = (self.inputs.nrows() as f64, rank as f64);
-        2.0 * n * r * r + iterations as f64 * (self.product_cost() + 8.0 * n * r)
+        self.build_cost(rank) + iterations as f64 * self.iteration_cost(rank)
+    }
+
+    fn build_cost(&self, rank: usize) -> f64 {
+        2.0 * self.inputs.nrows() as f64 * (rank as f64).powi(2)
+    }
+
+    fn iteration_cost(&self, rank: usize) -> f64 {
+        self.product_cost() + 8.0 * self.inputs.nrows() as f64 * rank as f64
+    }
+
+    /// How many iterations a cost allows after a preconditioner of this rank was built.
+    fn iterations_within(&self, rank: usize, cost: f64) -> usize {
+        ((cost - self.build_cost(rank)) / self.iteration_cost(rank)) as usize // none where it is negative
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::{Kernel, Precision};
+    use crate::solver::FeatureSource;
+    use ndarray::ArrayView2;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const ROWS: usize = 3_100;
+
+    /// A scattered square with a target that no kernel of this width follows at once.
+    fn table() -> (Array2<f64>, Array2<f64>) {
+        let inputs = Array2::from_shape_fn((ROWS, 2), |(i, j)| (i as f64 * [0.618_034, 0.414_214][j]).fract() * 4.0);
+        let targets = Array2::from_shape_fn((ROWS, 1), |(i, _)| (5.0 * inputs[[i, 0]] * inputs[[i, 1]]).sin());
+        (inputs, targets)
+    }
+
+    /// A stand-in for features, of which only the number matters here.
+    fn ramp(count: usize) -> impl Fn(ArrayView2<f64>) -> Array2<f32> {
+        move |inputs| {
+            let value = |i: usize, j: usize| (j as f64 * inputs[[i, 0]]).cos() / (count as f64).sqrt();
+            Array2::from_shape_fn((inputs.nrows(), count), |(i, j)| value(i, j) as f32)
+        }
+    }
+
+    fn with_problem<T>(ridge: f64, feature_count: usize, check: impl Fn(&ExactProblem) -> T) -> T {
+        let (inputs, targets) = table();
+        let make = ramp(feature_count);
+        check(&ExactProblem {
+            kernel: Kernel::Gaussian { bandwidth: 1.0 },
+            inputs: inputs.view(),
+            targets: targets.view(),
+            ridge,
+            tolerance: 1e-6,
+            features: Some(&FeatureSource { count: feature_count, make: &make }),
+            precision: Precision::Mixed,
+            preconditioner: None,
+            memory: 1 << 28,
+            threads: 2,
+            progress: None,
+        })
+    }
+
+    fn kinds(trials: &[Trial]) -> Vec<Preconditioner> {
+        trials.iter().map(|trial| trial.preconditioner).collect()
+    }
+
+    /// Where a handful of products solves the system, nothing else is tried.
+    #[test]
+    fn a_large_ridge_is_left_alone() {
+        let (chosen, trials) = with_problem(1.0, 64, |problem| problem.choose(&|| true).unwrap());
+        assert_eq!((chosen, kinds(&trials)), (Preconditioner::None, vec![Preconditioner::None]));
+    }
+
+    /// Where it takes many, a factor is; features whose factorisation alone costs more than that are not even tried.
+    #[test]
+    fn a_small_ridge_is_worth_trials_that_can_win() {
+        let (chosen, trials) = with_problem(1e-6, 32, |problem| problem.choose(&|| true).unwrap());
+        assert_eq!(chosen, Preconditioner::PivotedCholesky, "{trials:?}");
+        assert!(kinds(&trials).len() >= 2, "{trials:?}");
+        let best = trials.iter().find(|trial| trial.preconditioner == chosen).unwrap();
+        assert!(best.cost < trials[0].cost && best.iterations < trials[0].iterations);
+        let again = with_problem(1e-6, 32, |problem| ExactProblem { threads: 1, ..*problem }.choose(&|| true).unwrap());
+        assert_eq!(again, (chosen, trials));
+        let (_, trials) = with_problem(1e-6, 3_000, |problem| problem.choose(&|| true).unwrap());
+        assert!(!kinds(&trials).contains(&Preconditioner::Features), "{trials:?}");
+    }
+
+    /// Whatever λ: the kernel values made for trials are a tenth of those of a solve without a preconditioner, or less.
+    #[test]
+    fn trials_cost_a_tenth_of_the_solve_without_at_most() {
+        for ridge in [1.0, 1e-1, 1e-2, 1e-3, 1e-5] {
+            with_problem(ridge, 32, |problem| {
+                let asked = AtomicUsize::new(0);
+                let count = || {
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    true
+                };
+                problem.choose(&count).unwrap();
+                // Asked once for each panel of 128 rows of a product, and once for each block of pivots.
+                let rows = ROWS.div_ceil(TRIAL_ROW_SHARE);
+                let products = asked.load(Ordering::Relaxed) as f64 / rows.div_ceil(128) as f64;
+                let plain = ExactProblem { preconditioner: Some(Preconditioner::None), ..*problem };
+                let without = plain.solve(None, &|| true).unwrap().evidence.iterations as f64;
+                let share = products * (rows as f64 / ROWS as f64).powi(2) / without;
+                assert!(share <= TRIAL_COST_SHARE, "{ridge}: {products} products, {without} iterations, {share}");
+            });
+        }
     }
 }

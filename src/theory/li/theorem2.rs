@@ -55,7 +55,7 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
         );
     };
     let RStar { value, h } = r_star(spectrum, evidence.sample_count);
-    let decay = decay(spectrum);
+    let decay = decay(spectrum, evidence.spectrum_floor, evidence.sample_count);
     let row = decay.map_or(String::new(), |decay| format!("; {}", rate_of(decay)));
     let mut inputs = std::collections::BTreeMap::from([("n", evidence.sample_count as f64), ("h", h as f64)]);
     inputs.extend(decay.map_or(Vec::new(), fitted));
