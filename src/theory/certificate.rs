@@ -15,7 +15,7 @@ use super::binomial::smallest_with_tail;
 use super::guarantee::{Finding, Source};
 use super::wang::theorem1::ridge_only;
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, CertificateEvidence, Evidence, Form, Guarantee};
+use super::{Assumption, CertificateEvidence, Evidence, Form, Guarantee, Lack};
 
 const MEAN: Source = Source {
     id: "bochner.certificate_mean",
@@ -147,10 +147,7 @@ fn missing(source: Source, evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
         return ridge_only(source, evidence);
     }
-    source.unavailable(
-        "the model was compared with the exact kernel method on held-out rows, which it was not",
-        "A certify job would make it available.",
-    )
+    source.unmeasured(Lack::Comparison)
 }
 
 fn held_out_rows_independent() -> Assumption {
