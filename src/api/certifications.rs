@@ -8,7 +8,7 @@ use crate::dataset::DatasetError;
 use crate::jobs::NewJob;
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
-use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_memory};
+use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_certification};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,8 @@ pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
     let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
     let limits = SpecLimits { feature_count: model.map.feature_count() };
     let spec = TrainSpec::check("", Some(&raw), limits).map_err(|found| ApiError::invalid("invalid_job", found))?;
-    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
+    let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
+    refuse_too_large(state, need, "the exact solve", "a model of fewer training rows takes less")?;
     Ok(NewJob {
         kind: "certify".into(),
         model: entry.name.clone(),
