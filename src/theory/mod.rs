@@ -37,6 +37,9 @@ mod words;
 /// What is known of a model.
 mod evidence;
 
+/// The exact solution, within the error of its solver.
+mod solution;
+
 /// What many theorems assume alike.
 mod assumptions;
 

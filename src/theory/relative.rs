@@ -116,7 +116,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     if need.is_finite() {
         inputs.insert("smallest_lambda", smallest_certified_ridge(b, n, s, failure_probability));
     }
-    if let (Some(fitted), true) = (evidence.exact.as_ref().and_then(|exact| exact.fitted_square), t < 1.0) {
+    if let (Some((fitted, _)), true) = (evidence.solution().and_then(|solution| solution.fitted_square), t < 1.0) {
         inputs.insert("sharper_bound", sharp_relative_bound(b, m, n, t, q, fitted));
     }
     let large_enough = Assumption {

@@ -69,7 +69,8 @@ pub fn theorem1_sharp(evidence: &Evidence, failure_probability: f64) -> Guarante
     if evidence.target_mean_square.is_none() {
         return ridge_only(SHARP, evidence);
     }
-    let Some((q, fitted)) = evidence.exact.as_ref().and_then(|e| Some((e.quadratic_form, e.fitted_square?))) else {
+    let Some(((_, q), (fitted, _))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
+    else {
         return SHARP.unmeasured(Lack::ExactSolution);
     };
     let sharp = |b| sharp_bound(b, evidence.draw_count, evidence.sample_count, q, fitted);
@@ -115,9 +116,9 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
 /// Q and where it comes from.
 pub(in crate::theory) fn quadratic_form(evidence: &Evidence) -> Option<(f64, Assumption)> {
     let worst = worst_quadratic_form(evidence.target_mean_square?, evidence.ridge);
-    Some(match &evidence.exact {
-        Some(exact) => (
-            exact.quadratic_form,
+    Some(match evidence.solution() {
+        Some(solution) => (
+            solution.quadratic_form.1,
             Assumption::checked("Q = alpha' K alpha, from the solution of the exact kernel system"),
         ),
         None => (

@@ -43,7 +43,8 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
             "A model with the kernel angular would have it.",
         );
     }
-    let Some((q, fitted)) = evidence.exact.as_ref().and_then(|e| Some((e.quadratic_form, e.fitted_square?))) else {
+    let Some(((q, _), (_, fitted))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
+    else {
         return THEOREM2.unmeasured(Lack::ExactSolution);
     };
     // Q − ‖Kα‖²/n ≥ 0 because ‖K‖ ≤ n; rounding may say otherwise.
