@@ -83,6 +83,10 @@ impl Problem {
     /// The smallest s that is enough at the λ of s features, and that λ. A λ that depends on s grows with it, and a
     /// larger one asks for fewer features: what one feature's λ asks for is enough, and the least is below.
     fn smallest_columns(&self, draws_at: impl Fn(f64) -> f64) -> (f64, f64) {
+        if self.ridge != PlannedRidge::Certified {
+            let ridge = self.ridge(1);
+            return (self.columns(draws_at(ridge)), ridge);
+        }
         let enough = |columns: f64| self.columns(draws_at(self.ridge(columns as usize))) <= columns;
         let step = self.columns_per_draw as f64;
         let (mut low, mut high) = (0.0, self.columns(draws_at(self.ridge(1))) / step);
