@@ -91,7 +91,7 @@ impl Problem {
         let step = self.columns_per_draw as f64;
         let (mut low, mut high) = (0.0, self.columns(draws_at(self.ridge(1))) / step);
         while high - low > 1.0 {
-            let middle = ((low + high) / 2.0_f64).floor();
+            let middle = f64::midpoint(low, high).floor();
             if enough(middle * step) { high = middle } else { low = middle }
         }
         (high * step, self.ridge((high * step) as usize))

@@ -24,7 +24,6 @@ const EQ31: Source = Source {
     paper: "Wang 2019, eq. (31), the figure of its experiments",
     bounds: ERROR,
     form: Form::Estimate,
-    ..THEOREM1
 };
 
 /// (4b/m)·Q. [W, Thm 1, eq. (2)]
