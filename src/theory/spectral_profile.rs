@@ -1,7 +1,7 @@
 //! What the eigenvalues of a model tell, from what was kept of its training: how they fall, the effective dimension
 //! over λ with its exponent, and what would have to be measured to know more.
 
-use super::li::{fall_of, rate_of, refusal};
+use super::li::{fall_of, rate_of, speaks_of};
 use super::spectrum::{Decay, ExponentFit, decay, decay_exponent, effective_dimension, ridges_around};
 use super::{Estimate, Evidence, LossKind, RowAccess, SamplingKind};
 use serde::Serialize;
@@ -176,8 +176,7 @@ fn regime(decay: Decay, evidence: &Evidence) -> Regime {
         Decay::Polynomial(fit) => ("polynomial", None, Some(fit)),
     };
     let by_leverage = evidence.sampling == SamplingKind::LeverageWeighted;
-    let covered = refusal(evidence.loss).is_none();
-    let statement = if covered { rate_of(decay, by_leverage) } else { fall_of(decay) };
+    let statement = if speaks_of(evidence) { rate_of(decay, by_leverage) } else { fall_of(decay) };
     Regime { kind, rank, fit, statement }
 }
 
@@ -228,6 +227,8 @@ mod tests {
         assert_eq!(regime.statement, "the spectrum falls like i^-2.00");
         let hinge = spectral_profile(&Evidence { loss: LossKind::Hinge, ..evidence.clone() });
         assert!(hinge.regime.unwrap().statement.contains("rate is 1/sqrt(n)"));
+        let softmax = Evidence { loss: LossKind::Logistic, target_count: 3, ..evidence.clone() };
+        assert!(!spectral_profile(&softmax).regime.unwrap().statement.contains("rate"));
         let curve = profile.effective_dimension.unwrap();
         let gamma = curve.gamma.unwrap();
         assert!((gamma.exponent - 0.5).abs() < 0.02 && gamma.quality > 0.999 && gamma.residual < 0.05, "{gamma:?}");

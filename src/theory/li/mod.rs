@@ -22,7 +22,7 @@ pub(super) use theorem2::{fall_of, rate_of};
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee, Lack, LossKind, SamplingKind};
+use super::{Assumption, AssumptionState, Evidence, Form, Guarantee, Lack, LossKind, SamplingKind};
 
 const fn source(id: &'static str, paper: &'static str) -> Source {
     let bounds = "features that keep the learning rate of the exact kernel classifier";
@@ -54,7 +54,7 @@ pub fn enough_draws(leverage_sum: f64, effective_dimension: f64, failure_probabi
 }
 
 /// Why the theorems do not cover a loss, if they do not.
-pub(super) fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
+fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
     match loss {
         LossKind::Logistic | LossKind::Hinge => None,
         LossKind::SquaredHinge => Some((
@@ -66,6 +66,11 @@ pub(super) fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
             "It speaks of the classifiers logistic and hinge.",
         )),
     }
+}
+
+/// Whether they speak of such a model at all: its loss and its labels.
+pub(super) fn speaks_of(evidence: &Evidence) -> bool {
+    refusal(evidence.loss).is_none() && two_labels(evidence).state != AssumptionState::Violated
 }
 
 /// `li.theorem1`: for the sampling the model has.
