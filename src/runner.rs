@@ -6,7 +6,8 @@ use crate::model::{ModelRegistry, ModelVersion, RegistryError};
 use crate::serving::{Shelf, make_ready};
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::{
-    Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_memory, recertify, train, update,
+    Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_certification, estimate_memory,
+    recertify, train, update,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl TrainRunner {
         let entry = self.registry.find(&job.request.model, named).map_err(|error| failure("model", error))?;
         let model = self.registry.load(&entry).map_err(|error| failure("model", error))?;
         let spec = self.spec(&serde_json::from_str(&model.spec).unwrap_or_default())?;
-        let need = estimate_memory(&spec, &dataset.schema, self.threads);
+        let need = estimate_certification(&spec, &dataset.schema, self.threads);
         let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
         let observer = ControlObserver(control);
         let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);

@@ -3,10 +3,31 @@
 use super::AppState;
 use super::error::ApiError;
 use super::jobs::{named_version, refuse_too_large, refuse_unknown, required_text};
+use super::state::blocking;
+use crate::dataset::DatasetError;
 use crate::jobs::NewJob;
-use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_memory};
+use crate::serving::ReadyModel;
+use crate::theory::RowAccess;
+use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_certification};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
+
+/// Whether a certify job could read the rows that a model was trained on.
+pub(super) async fn row_access(state: &AppState, ready: &ReadyModel) -> Result<RowAccess, ApiError> {
+    let report = &ready.predictor.model().report;
+    if report.base_version.is_some() {
+        return Ok(RowAccess::Scattered);
+    }
+    if report.training_rows as u64 > LARGEST_EXACT_ROWS {
+        return Ok(RowAccess::TooMany);
+    }
+    let (datasets, id) = (state.datasets.clone(), ready.entry.dataset.clone());
+    let found = blocking(move || match datasets.find(&id) {
+        Err(DatasetError::NotFound { .. }) => Ok(RowAccess::Gone),
+        other => other.map(|_| RowAccess::Kept),
+    });
+    found.await
+}
 
 /// The request as a job, with everything that can be known before it runs checked.
 pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJob, ApiError> {
@@ -35,7 +56,8 @@ pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
     let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
     let limits = SpecLimits { feature_count: model.map.feature_count() };
     let spec = TrainSpec::check("", Some(&raw), limits).map_err(|found| ApiError::invalid("invalid_job", found))?;
-    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
+    let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
+    refuse_too_large(state, need, "the exact solve", "a model of fewer training rows takes less")?;
     Ok(NewJob {
         kind: "certify".into(),
         model: entry.name.clone(),

@@ -1,11 +1,12 @@
 //! `/api/v1/models/{model}/guarantees`.
 
 use super::AppState;
+use super::certifications::row_access;
 use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
-use crate::theory;
 use crate::theory::avron::Preconditioning;
 use crate::theory::certificate::COVERED_SHARE;
+use crate::theory::{self, Evidence, RowAccess};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -45,7 +46,10 @@ async fn guarantees(
     let ready = state.load(&name, version).await?;
     let (entry, model) = (&ready.entry, ready.predictor.model());
     let delta = delta.unwrap_or(model.failure_probability);
-    let guarantees = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta, share));
+    let rows = row_access(&state, &ready).await?;
+    let around = model.circumstances(rows);
+    let told = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta, share, &around));
+    let (guarantees, needing_rows) = told.map(|told| (told.guarantees, told.needing_rows)).unwrap_or_default();
     let numbers = model.report.numbers();
     let evidence = model.evidence.as_ref();
     let kernel = evidence.and_then(|evidence| evidence.kernel.as_ref());
@@ -55,12 +59,18 @@ async fn guarantees(
         "version": entry.version,
         "delta": delta,
         "share": share,
-        "guarantees": guarantees.unwrap_or_default(),
+        "guarantees": guarantees,
+        "needs_rows": {
+            "ids": needing_rows,
+            "available": rows == RowAccess::Kept,
+            "reason": rows.obstacle(),
+        },
         "measured": {
             "exact_krr_error": model.measured.exact_krr_error,
             "exact_krr": model.measured.exact_krr,
             "jackknife_error": evidence.and_then(|evidence| evidence.estimates.jackknife),
             "spectral_delta": spectral_delta,
+            "spectral_delta_rows": spectral_delta.and(evidence).map(Evidence::spectral_rows),
             "preconditioning": spectral_delta.and_then(|delta| Preconditioning::of(delta, ITERATED_TO)),
             "kernel_dimension": kernel.map(|kernel| kernel.dimension),
             "validation_mse": numbers.map(|errors| errors.validation_mse),

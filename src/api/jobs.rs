@@ -187,7 +187,8 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     };
     let dataset = state.datasets.find(dataset)?;
     spec.check_against(&dataset.schema, "/dataset").map_err(|problems| ApiError::invalid("invalid_job", problems))?;
-    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
+    let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
+    refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
         kind: "train".into(),
         model: model.to_owned(),
@@ -230,14 +231,11 @@ pub(super) fn named_version(body: &Map<String, Value>, problems: &mut Vec<Proble
 }
 
 /// Refuses a job that needs more bytes than training may take.
-pub(super) fn refuse_too_large(state: &AppState, need: u64) -> Result<(), ApiError> {
+pub(super) fn refuse_too_large(state: &AppState, need: u64, what: &str, advice: &str) -> Result<(), ApiError> {
     let have = state.config.training_memory.0;
     if need > have {
-        let detail = format!(
-            "training would need about {} MiB and the limit is {} MiB; use fewer features",
-            need >> 20,
-            have >> 20
-        );
+        let detail =
+            format!("{what} would need about {} MiB and the limit is {} MiB; {advice}", need >> 20, have >> 20);
         return Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "memory_budget", detail));
     }
     Ok(())

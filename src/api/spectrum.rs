@@ -1,6 +1,7 @@
 //! `/api/v1/models/{model}/spectrum`.
 
 use super::AppState;
+use super::certifications::row_access;
 use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
 use crate::theory::{SpectralProfile, spectral_profile};
@@ -40,6 +41,7 @@ pub(super) async fn show_version(
 
 async fn spectrum(state: AppState, name: String, version: Option<u32>) -> Result<Json<Spectrum>, ApiError> {
     let ready = state.load(&name, version).await?;
-    let profile = ready.predictor.model().evidence.as_ref().map(spectral_profile);
+    let rows = row_access(&state, &ready).await?;
+    let profile = ready.predictor.model().evidence.as_ref().map(|known| spectral_profile(known).with_rows(rows));
     Ok(Json(Spectrum { model: ready.entry.name.clone(), version: ready.entry.version, profile }))
 }

@@ -51,7 +51,8 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
         let problem = |detail| Problem { pointer: "/dataset".into(), detail };
         ApiError::invalid("invalid_job", details.into_iter().map(problem).collect())
     })?;
-    refuse_too_large(state, estimate_memory(&spec, &dataset.schema, state.config.training_threads))?;
+    let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
+    refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
         kind: "update".into(),
         model: entry.name.clone(),

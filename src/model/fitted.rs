@@ -1,9 +1,9 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
 use super::{ErrorBars, FitReport, Head, InputPipeline, Spread, TargetCoding};
-use crate::features::{FeatureMap, MapKind, Precision};
+use crate::features::{FeatureMap, Kernel, MapKind, Precision};
 use crate::solver::{ExactEvidence, PackedGram};
-use crate::theory::{Evidence, ScoreUnit};
+use crate::theory::{Circumstances, Evidence, RowAccess, ScoreUnit};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,19 @@ impl FittedModel {
     /// Ascending scores of rows that took no part in the fit, where there are any.
     pub fn calibration_scores(&self) -> Option<&[f64]> {
         self.evidence.as_ref()?.calibration_scores.as_deref()
+    }
+
+    /// What bears on the measurements that its guarantees lack, beside its evidence.
+    pub fn circumstances(&self, rows: RowAccess) -> Circumstances {
+        let spec: serde_json::Value = serde_json::from_str(&self.spec).unwrap_or_default();
+        Circumstances {
+            rows,
+            validation_rows: self.report.validation_rows,
+            held_out_rows: self.report.validation_rows + self.report.calibration_rows,
+            sample_weights: !spec["sample_weight"].is_null(),
+            kernel_unbounded: self.map.kernel == Kernel::Linear,
+            exact_residual: self.measured.exact_krr.as_ref().map(|exact| exact.relative_residual),
+        }
     }
 
     /// Whether intervals are in units of the predictive spread at their row.

@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use crate::model::{Extras, FittedModel, Head};
+use crate::theory::RowAccess;
 use crate::theory::conformal::conformal_quantile;
 
 /// One output of a prediction.
@@ -67,6 +68,11 @@ impl Output {
             }
             (Self::Label | Self::Probabilities | Self::DecisionValues | Self::LabelSet, Head::Numbers { .. }) => {
                 Some("this model predicts numbers: ask for value, interval, error_bar or spread")
+            }
+            (Self::Interval | Self::LabelSet, _)
+                if model.calibration_scores().is_none() && model.circumstances(RowAccess::Kept).sample_weights =>
+            {
+                Some("rows that count more than others cannot calibrate for new ones; train it without sample weights")
             }
             (Self::Interval | Self::LabelSet, _) if model.calibration_scores().is_none() => {
                 Some("no rows were left untouched to calibrate with; train it with a calibration_fraction above 0")

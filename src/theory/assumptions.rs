@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 pub(super) const NO_FEATURES: &str =
     "the model approximates the kernel by random features, which the exact method does not";
 
+/// What mends draws that depend on each other or on the rows.
+const PLAIN_SAMPLING: &str = "A training with the sampling plain would have it.";
+
 impl Evidence {
     /// |ψ|² ≤ b.
     pub(super) fn features_bounded(&self) -> Assumption {
@@ -32,12 +35,23 @@ impl Evidence {
                 Assumption::checked("the draws are independent of each other and of the rows, by construction")
             }
             SamplingKind::DataIndependent => {
-                Assumption::violated("the draws are independent of each other, which those of this sampling are not")
+                let text = "the draws are independent of each other, which those of this sampling are not";
+                Assumption::mendable(text, PLAIN_SAMPLING)
             }
             SamplingKind::LeverageWeighted | SamplingKind::ChosenByInputs | SamplingKind::ChosenByTargets => {
-                Assumption::violated("the draws are independent of the rows, which features chosen by the data are not")
+                let text = "the draws are independent of the rows, which features chosen by the data are not";
+                Assumption::mendable(text, PLAIN_SAMPLING)
             }
             SamplingKind::NoFeatures => Assumption::violated(NO_FEATURES),
+        }
+    }
+
+    /// Features fixed before the rows were seen, whether or not they depend on each other.
+    pub(super) fn features_ignore_the_rows(&self) -> Assumption {
+        if self.sampling == SamplingKind::DataIndependent {
+            Assumption::checked("the features were drawn without looking at the rows, by construction")
+        } else {
+            self.draws_from_the_kernel()
         }
     }
 
@@ -70,7 +84,8 @@ impl Evidence {
     pub(super) fn choices(&self) -> Vec<Assumption> {
         let mut assumptions = Vec::new();
         if self.rows_weighted {
-            assumptions.push(Assumption::violated("all rows count the same, which sample weights undo"));
+            let text = "all rows count the same, which sample weights or class weights undo";
+            assumptions.push(Assumption::mendable(text, "A training without weights would have it."));
         }
         assumptions.push(if self.kernel_fixed_in_advance {
             Assumption::checked("the kernel and lambda were fixed before the rows were seen")

@@ -10,12 +10,12 @@
 //! **Notation.** The paper's λ is ours times n, so its n_λ = n/λ is our 1/λ; its κ² is our b, its ρ our
 //! δ. s counts independent draws.
 //!
-//! **Departures.** The paper has κ = 1. Inside the logarithm s_λ ≤ min(n, b/λ) serves where s_λ was
-//! not measured.
+//! **Departures.** The paper has κ = 1. Inside the logarithm s_λ ≤ min(n, b/λ) serves where that of the kernel
+//! was not measured: that of the features is too small where there are few. ‖K‖₂ ≥ nλ is checked by a lower bound.
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee};
+use super::{Assumption, Evidence, Form, Guarantee, Lack};
 use serde::Serialize;
 
 const THEOREM7: Source = Source {
@@ -57,10 +57,7 @@ pub fn lemma6(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         return LEMMA6.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
     };
     let Some((dimension, _)) = evidence.effective_dimension() else {
-        return LEMMA6.unavailable(
-            "the effective dimension is known, which it is not",
-            "A certify job would make it available.",
-        );
+        return LEMMA6.unmeasured(Lack::Dimension);
     };
     spectral(LEMMA6, evidence, failure_probability, dimension, b, evidence.draws_by_leverage())
 }
@@ -101,20 +98,21 @@ impl Preconditioning {
 /// ‖K‖₂ ≥ nλ.
 fn top_eigenvalue(evidence: &Evidence) -> Assumption {
     let text = "the largest eigenvalue of K/n is at least lambda";
-    match evidence.kernel.as_ref().and_then(|kernel| kernel.largest) {
-        Some(largest) => Assumption::at_least(text, largest, evidence.ridge),
-        None => Assumption::assumed(text),
+    match (evidence.kernel.as_ref().and_then(|kernel| kernel.largest), evidence.largest_at_least()) {
+        (Some(largest), _) => Assumption::at_least(text, largest, evidence.ridge),
+        (None, Some(known)) => Assumption::at_least_by_bound(text, known, evidence.ridge),
+        (None, None) => Assumption::assumed(text),
     }
 }
 
 fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, draws: Assumption) -> Guarantee {
-    let largest = (evidence.sample_count as f64).min(b / evidence.ridge);
-    let measured = evidence.effective_dimension();
-    let dimension = measured.map_or(largest, |(dimension, _)| dimension.min(largest));
+    let (dimension, uncertain) = evidence.dimension_at_most(b);
+    // By leverage the sum is the dimension, estimated from the features where that of the kernel is not known.
+    let by_leverage = source.id == LEMMA6.id && evidence.effective_dimension().is_some_and(|(_, exact)| !exact);
     let delta = delta_for_draws(sum, dimension, evidence.draw_count, rho);
     let needed = evidence.columns_of(draws_for_delta(sum, dimension, LARGEST_DELTA, rho));
     let mut inputs = evidence.inputs(rho);
-    inputs.extend([("effective_dimension", dimension), ("features_for_delta_half", needed)]);
+    inputs.extend([("effective_dimension", dimension), ("leverage_sum", sum), ("features_for_delta_half", needed)]);
     let mut assumptions = vec![
         Assumption::at_least("the features are enough for Delta <= 1/2", evidence.feature_count as f64, needed),
         top_eigenvalue(evidence),
@@ -123,9 +121,14 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
         draws,
     ];
     let mut estimated = Vec::new();
-    if measured.is_some_and(|(_, exact)| !exact) {
-        assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
+    if uncertain {
         estimated.push("effective_dimension");
+    }
+    if by_leverage {
+        estimated.push("leverage_sum");
+    }
+    if !estimated.is_empty() {
+        assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
     }
     assumptions.extend(evidence.choices());
     source.guarantee(Finding {
@@ -152,7 +155,7 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
 mod tests {
     use super::super::evidence::tests::ridge_fit;
     use super::*;
-    use crate::theory::{Estimate, KernelEvidence, Status};
+    use crate::theory::{AssumptionState, Estimate, KernelEvidence, Status};
 
     fn known(features: usize) -> Evidence {
         let dimension = Estimate { value: 4.0, standard_error: 0.0 };
@@ -196,6 +199,19 @@ mod tests {
         assert_eq!(lemma6(&known(2_000), 0.05).status, Status::NotApplicable); // not drawn by leverage
         assert_eq!(proved_delta(&known(2_000), 0.05), enough.value);
         assert_eq!(proved_delta(&known(20), 0.05), None);
+    }
+
+    /// ‖Kα‖²/(nQ) = 0.8 shows μ₁ ≥ 0.7; 0.1 shows nothing.
+    #[test]
+    fn a_rayleigh_quotient_checks_the_top_eigenvalue_or_leaves_it_assumed() {
+        let state = |fitted: f64| {
+            let dimension = Estimate { value: 4.0, standard_error: 0.0 };
+            let kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta: None });
+            let exact = Some(super::super::evidence::tests::exact(1.0, fitted));
+            top_eigenvalue(&Evidence { kernel, exact, ..known(2_000) })
+        };
+        assert_eq!((state(240.0).state, state(240.0).have), (AssumptionState::Checked, Some(0.8)));
+        assert_eq!((state(30.0).state, state(30.0).have), (AssumptionState::Assumed, Some(0.1)));
     }
 
     #[test]

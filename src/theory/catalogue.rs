@@ -1,9 +1,10 @@
 //! All guarantees, in a fixed order.
 
 use super::assumptions::NO_FEATURES;
+use super::remedy::complete;
 use super::{
-    Evidence, Guarantee, SamplingKind, avron, certificate, conformal, fresh_features, jackknife, li, relative,
-    risk_inflation, rudi_rosasco, shahrampour_kolouri, wang,
+    Circumstances, Evidence, Guarantee, SamplingKind, avron, certificate, conformal, fresh_features, jackknife, li,
+    relative, risk_inflation, rudi_rosasco, shahrampour_kolouri, wang,
 };
 
 /// The ids of all guarantees, in the order in which they are given.
@@ -33,9 +34,29 @@ pub const IDS: [&str; 23] = [
     "conformal",
 ];
 
+/// All guarantees of a model.
+pub struct Catalogue {
+    /// In the order of [`IDS`].
+    pub guarantees: Vec<Guarantee>,
+    /// The ids of those that lack what only the training rows can tell.
+    pub needing_rows: Vec<&'static str>,
+}
+
 /// Every guarantee for a model. Those that do not speak of it, or whose inputs were not measured, are there
 /// too and say what would change that. `share` is of the new inputs that a tolerance speaks of.
-pub fn guarantees(evidence: &Evidence, failure_probability: f64, share: f64) -> Vec<Guarantee> {
+pub fn guarantees(
+    evidence: &Evidence,
+    failure_probability: f64,
+    share: f64,
+    circumstances: &Circumstances,
+) -> Catalogue {
+    let mut guarantees = speaking(evidence, failure_probability, share);
+    let needing_rows = complete(&mut guarantees, evidence, circumstances);
+    Catalogue { guarantees, needing_rows }
+}
+
+/// Of the exact method one alone speaks.
+fn speaking(evidence: &Evidence, failure_probability: f64, share: f64) -> Vec<Guarantee> {
     let found = of_features(evidence, failure_probability, share);
     if evidence.sampling != SamplingKind::NoFeatures {
         return found;
@@ -63,7 +84,7 @@ fn of_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
         li::theorem1(evidence, delta),
         li::corollary1(evidence, delta),
         li::corollary2(evidence, delta),
-        li::theorem2(evidence),
+        li::theorem2(evidence, delta),
         shahrampour_kolouri::theorem1(evidence, delta),
         avron::theorem7(evidence, delta),
         avron::lemma6(evidence, delta),
@@ -80,19 +101,23 @@ fn of_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
 mod tests {
     use super::super::certificate::COVERED_SHARE;
     use super::super::evidence::tests::ridge_fit;
+    use super::super::remedy::tests::AT_HAND;
     use super::super::{Form, LossKind, Status};
     use super::*;
 
+    fn told(evidence: &Evidence) -> Vec<Guarantee> {
+        guarantees(evidence, 0.05, COVERED_SHARE, &AT_HAND).guarantees
+    }
+
     #[test]
     fn every_id_is_there_once_and_in_order() {
-        let found: Vec<&str> =
-            guarantees(&ridge_fit(), 0.05, COVERED_SHARE).iter().map(|guarantee| guarantee.id).collect();
+        let found: Vec<&str> = told(&ridge_fit()).iter().map(|guarantee| guarantee.id).collect();
         assert_eq!(found, IDS);
     }
 
     #[test]
     fn what_was_not_measured_says_what_to_ask_for() {
-        for guarantee in guarantees(&ridge_fit(), 0.05, COVERED_SHARE) {
+        for guarantee in told(&ridge_fit()) {
             assert!(!guarantee.assumptions.is_empty(), "{}", guarantee.id);
             assert!(guarantee.statement.ends_with('.'), "{}: {}", guarantee.id, guarantee.statement);
             assert_eq!(
@@ -114,7 +139,7 @@ mod tests {
             calibration_scores: scores,
             ..ridge_fit()
         };
-        let found = guarantees(&exact, 0.05, COVERED_SHARE);
+        let found = told(&exact);
         assert_eq!(found.iter().map(|guarantee| guarantee.id).collect::<Vec<_>>(), IDS);
         for guarantee in &found {
             let speaks = guarantee.id == "conformal";
@@ -127,7 +152,7 @@ mod tests {
     #[test]
     fn no_bound_on_ridge_regression_speaks_of_a_classifier() {
         let classifier = Evidence { loss: LossKind::SquaredHinge, target_mean_square: None, ..ridge_fit() };
-        let applicable: Vec<&str> = guarantees(&classifier, 0.05, COVERED_SHARE)
+        let applicable: Vec<&str> = told(&classifier)
             .into_iter()
             .filter(|guarantee| guarantee.status != Status::NotApplicable)
             .map(|guarantee| guarantee.id)
@@ -137,7 +162,7 @@ mod tests {
 
     #[test]
     fn only_bounds_and_requirements_claim_a_probability() {
-        for guarantee in guarantees(&ridge_fit(), 0.05, COVERED_SHARE) {
+        for guarantee in told(&ridge_fit()) {
             let proved = matches!(guarantee.form, Form::Bound | Form::Requirement);
             assert!(proved || guarantee.probability.is_none(), "{}", guarantee.id);
         }

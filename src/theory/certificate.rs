@@ -13,9 +13,9 @@
 
 use super::binomial::smallest_with_tail;
 use super::guarantee::{Finding, Source};
-use super::wang::theorem1::ridge_only;
+use super::wang::theorem1::{ridge_only, summed};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, CertificateEvidence, Evidence, Form, Guarantee};
+use super::{Assumption, CertificateEvidence, Evidence, Form, Guarantee, Lack};
 
 const MEAN: Source = Source {
     id: "bochner.certificate_mean",
@@ -84,8 +84,9 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
         wording: Wording {
             claim: format!(
                 "with probability {} over the held-out rows, the average squared difference between this model and the \
-                 exact kernel method, both clipped to the range of the targets, is at most {}",
+                 exact kernel method, both clipped to the range of the targets{}, is at most {}",
                 percent(failure_probability),
+                summed(evidence).trim_end_matches(','),
                 rounded_up(bound)
             ),
             context: format!("; the target's variance is {}", rounded_up(target)),
@@ -126,9 +127,10 @@ pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probabilit
         wording: Wording {
             claim: format!(
                 "with probability {} over the held-out rows, for at least a share {share} of new inputs this model differs from the \
-                 exact kernel method by at most {}",
+                 exact kernel method by at most {}{}",
                 percent(failure_probability),
-                rounded_up(bound)
+                rounded_up(bound),
+                if evidence.target_count > 1 { ", the root of the squares summed over the targets" } else { "" }
             ),
             context: format!("; the target's standard deviation is {}", rounded_up(deviation)),
             emptiness: format!("which is no better than the target's standard deviation {}", rounded_up(deviation)),
@@ -147,10 +149,7 @@ fn missing(source: Source, evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
         return ridge_only(source, evidence);
     }
-    source.unavailable(
-        "the model was compared with the exact kernel method on held-out rows, which it was not",
-        "A certify job would make it available.",
-    )
+    source.unmeasured(Lack::Comparison)
 }
 
 fn held_out_rows_independent() -> Assumption {

@@ -15,7 +15,7 @@
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee, LossKind, ScoreUnit};
+use super::{Assumption, Evidence, Form, Guarantee, Lack, LossKind, ScoreUnit};
 
 const CONFORMAL: Source = Source {
     id: "conformal",
@@ -56,10 +56,7 @@ pub fn fewest_scores(failure_probability: f64) -> usize {
 /// `conformal`.
 pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(scores) = &evidence.calibration_scores else {
-        return CONFORMAL.unavailable(
-            "rows were set aside for calibration, which they were not",
-            "A calibration_fraction above 0 would make it available.",
-        );
+        return CONFORMAL.unmeasured(Lack::Scores);
     };
     let quantile = conformal_quantile(scores, failure_probability);
     let said = percent(failure_probability);

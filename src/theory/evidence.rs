@@ -188,7 +188,34 @@ pub struct CertificateEvidence {
     pub solver_slack: f64,
 }
 
+/// Rows that Δ is measured on at most: the two matrices are held whole.
+pub const SPECTRAL_ROWS: usize = 1_000;
+
 impl Evidence {
+    /// Rows that Δ was measured on.
+    pub fn spectral_rows(&self) -> usize {
+        self.sample_count.min(SPECTRAL_ROWS)
+    }
+
+    /// A lower bound of μ₁ of K/n from the exact solution: ‖Kα‖²/Q is a Rayleigh quotient of K, at K^(½)α.
+    pub(super) fn largest_at_least(&self) -> Option<f64> {
+        let exact = self.exact.as_ref()?;
+        let quotient = exact.fitted_square? / (self.sample_count as f64 * exact.quadratic_form);
+        quotient.is_finite().then_some(quotient)
+    }
+
+    /// d(λ) for use within a logarithm, where too small a one would claim too much: that of the kernel where it is
+    /// known, else the most it can be, min(n, b/λ). Says whether it was estimated.
+    pub(super) fn dimension_at_most(&self, feature_bound: f64) -> (f64, bool) {
+        let largest = (self.sample_count as f64).min(feature_bound / self.ridge);
+        match &self.kernel {
+            Some(kernel) if kernel.dimension.value < largest => {
+                (kernel.dimension.value, kernel.dimension.standard_error > 0.0)
+            }
+            _ => (largest, false),
+        }
+    }
+
     /// d(λ) = s_λ: of the kernel where it is known, else of G, which is biased low for few features.
     /// Says whether it is exact.
     pub(super) fn effective_dimension(&self) -> Option<(f64, bool)> {
@@ -286,6 +313,28 @@ pub(super) mod tests {
         assert!((of(&[0.1, 0.01, 0.001, 1e-4, 1e-5]).unwrap().exponent - 0.5).abs() < 1e-12);
         assert_eq!(of(&[0.1, 0.01, 1e-4, 1e-5, 1e-6]), None);
         assert_eq!(ridge_fit().leverage_exponent(), None);
+    }
+
+    /// Of the features alone, two of eigenvalue 0.7, nothing is taken within a logarithm: min(300, 2/0.7).
+    #[test]
+    fn within_a_logarithm_the_dimension_is_never_that_of_the_features() {
+        let mut evidence = Evidence { spectrum: Some(vec![0.7, 0.7]), ..ridge_fit() };
+        assert_eq!(evidence.dimension_at_most(2.0), (2.0 / 0.7, false));
+        let dimension = Estimate { value: 2.5, standard_error: 0.1 };
+        evidence.kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta: None });
+        assert_eq!(evidence.dimension_at_most(2.0), (2.5, true));
+        let dimension = Estimate { value: 3.5, standard_error: 0.9 };
+        evidence.kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta: None });
+        assert_eq!(evidence.dimension_at_most(2.0), (2.0 / 0.7, false));
+    }
+
+    /// K = diag(4, 1), α = (1, 1): ‖Kα‖² = 17, Q = 5, and 17/5 ≤ 4.
+    #[test]
+    fn a_rayleigh_quotient_bounds_the_largest_eigenvalue_from_below() {
+        let evidence = Evidence { sample_count: 2, exact: Some(exact(5.0, 17.0)), ..ridge_fit() };
+        assert_eq!(evidence.largest_at_least(), Some(1.7));
+        assert_eq!(Evidence { exact: Some(exact(0.0, 0.0)), ..evidence }.largest_at_least(), None);
+        assert_eq!(ridge_fit().largest_at_least(), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use super::guarantee::Source;
 use super::jackknife::measured_error;
 use super::wang::theorem1::ERROR;
-use super::{Assumption, Evidence, Form, Guarantee, Status};
+use super::{Assumption, Evidence, Form, Guarantee, Lack, Status};
 
 const FRESH: Source = Source {
     id: "bochner.fresh_features",
@@ -30,7 +30,7 @@ pub fn influence_variance(influences: &[f64], draw_count: usize) -> f64 {
 
 /// `bochner.fresh_features`.
 pub fn fresh_features(evidence: &Evidence) -> Guarantee {
-    let error = evidence.estimates.fresh_features;
+    let error = evidence.estimates.fresh_features.ok_or(Lack::FreshFeatures);
     let mut found = measured_error(FRESH, evidence, error, "the influence of features that were not used");
     if let (Some((dimension, _)), Some(_)) = (evidence.effective_dimension(), found.value) {
         found.assumptions.push(Assumption::of_order(

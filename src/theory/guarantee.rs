@@ -1,5 +1,6 @@
 //! What a guarantee says and how far it can be trusted.
 
+use super::Lack;
 use super::words::Wording;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ pub struct Guarantee {
     pub estimated: Vec<&'static str>,
     /// Paper, theorem, equation.
     pub paper: &'static str,
+    /// The measurement it would need and does not have.
+    #[serde(skip)]
+    pub lacks: Option<Lack>,
 }
 
 impl Guarantee {
@@ -122,10 +126,17 @@ impl Source {
             inputs: finding.inputs,
             estimated: finding.estimated,
             paper: self.paper,
+            lacks: None,
         }
     }
 
-    /// Without a value: a number it needs was not measured, or it speaks of other models.
+    /// Without a value because a measurement was not made. What would make it is said where the circumstances are
+    /// known: [`super::remedy`].
+    pub(super) fn unmeasured(self, lack: Lack) -> Guarantee {
+        Guarantee { lacks: Some(lack), ..self.unavailable(lack.text(), "") }
+    }
+
+    /// Without a value: it speaks of other models.
     pub(super) fn unavailable(self, missing: impl Into<String>, remedy: &str) -> Guarantee {
         self.guarantee(Finding {
             assumptions: vec![Assumption::violated(missing)],
@@ -148,12 +159,15 @@ pub struct Assumption {
     /// The number it needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub need: Option<f64>,
+    /// Where it is violated, what would mend that, as a sentence.
+    #[serde(skip)]
+    pub remedy: &'static str,
 }
 
 impl Assumption {
     /// An assumption that was verified, by construction or by looking.
     pub fn checked(text: impl Into<String>) -> Self {
-        Self { text: text.into(), state: AssumptionState::Checked, have: None, need: None }
+        Self { text: text.into(), state: AssumptionState::Checked, have: None, need: None, remedy: "" }
     }
 
     /// An assumption nobody can verify from the data.
@@ -166,6 +180,11 @@ impl Assumption {
         Self { state: AssumptionState::Violated, ..Self::checked(text) }
     }
 
+    /// The same, with what would mend it.
+    pub fn mendable(text: impl Into<String>, remedy: &'static str) -> Self {
+        Self { remedy, ..Self::violated(text) }
+    }
+
     /// `have` of about `need`, where the theorem leaves the constant open.
     pub fn of_order(text: impl Into<String>, have: f64, need: f64) -> Self {
         Self { have: Some(have), need: Some(need), ..Self::assumed(text) }
@@ -174,7 +193,13 @@ impl Assumption {
     /// `have ≥ need`, checked.
     pub fn at_least(text: impl Into<String>, have: f64, need: f64) -> Self {
         let state = if have >= need { AssumptionState::Checked } else { AssumptionState::Violated };
-        Self { text: text.into(), state, have: Some(have), need: Some(need) }
+        Self { state, have: Some(have), need: Some(need), ..Self::checked(text) }
+    }
+
+    /// Something of which only a lower bound `known` is known is at least `need`: checked, or else assumed.
+    pub fn at_least_by_bound(text: impl Into<String>, known: f64, need: f64) -> Self {
+        let state = if known >= need { AssumptionState::Checked } else { AssumptionState::Assumed };
+        Self { state, have: Some(known), need: Some(need), ..Self::checked(text) }
     }
 }
 

@@ -8,7 +8,7 @@
 use super::guarantee::{Finding, Source};
 use super::wang::theorem1::{ERROR, ridge_only, summed};
 use super::words::{Wording, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee};
+use super::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const JACKKNIFE: Source = Source {
     id: "bochner.jackknife",
@@ -26,23 +26,23 @@ pub fn group_variance(without_group: &[f64]) -> f64 {
 
 /// `bochner.jackknife`.
 pub fn jackknife(evidence: &Evidence) -> Guarantee {
-    measured_error(JACKKNIFE, evidence, evidence.estimates.jackknife, "leaving out groups of features")
+    let error = evidence.estimates.jackknife.ok_or(Lack::Jackknife);
+    measured_error(JACKKNIFE, evidence, error, "leaving out groups of features")
 }
 
 /// The frame of an estimate of E(f_s − f)² that was measured.
-pub(super) fn measured_error(source: Source, evidence: &Evidence, error: Option<f64>, by: &str) -> Guarantee {
+pub(super) fn measured_error(source: Source, evidence: &Evidence, error: Result<f64, Lack>, by: &str) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(source, evidence) };
-    let Some(error) = error else {
-        return source.unavailable(
-            format!("the error was estimated by {by}, which it was not"),
-            "Error bars asked for at training, or a certify job, would make it available.",
-        );
+    let error = match error {
+        Ok(error) => error,
+        Err(lack) => return source.unmeasured(lack),
     };
     source.guarantee(Finding {
         value: Some(error),
         informative: true,
         assumptions: vec![
             evidence.features_unbiased(),
+            evidence.draws_from_the_kernel(),
             Assumption::assumed(format!("{by} stands for drawing them anew, which holds in simulations")),
         ],
         inputs: [("draws", evidence.draw_count as f64), ("lambda", evidence.ridge)].into(),
@@ -76,9 +76,13 @@ mod tests {
     #[test]
     fn it_is_an_estimate_where_it_was_measured() {
         assert_eq!(jackknife(&ridge_fit()).value, None);
-        let estimates = ErrorEstimates { jackknife: Some(0.02), fresh_features: None };
-        let found = jackknife(&Evidence { estimates, ..ridge_fit() });
+        let measured = || ErrorEstimates { jackknife: Some(0.02), fresh_features: None };
+        let found = jackknife(&Evidence { estimates: measured(), ..ridge_fit() });
         assert_eq!((found.form, found.status), (Form::Estimate, Status::Conditional));
         assert_eq!((found.value, found.probability), (Some(0.02), None));
+        // The variance of a mean over draws that depend on each other is another one.
+        let dependent = jackknife(&Evidence { draws_independent: false, estimates: measured(), ..ridge_fit() });
+        assert_eq!((dependent.status, dependent.value), (Status::NotApplicable, Some(0.02)));
+        assert!(dependent.statement.contains("independent of each other"), "{}", dependent.statement);
     }
 }

@@ -28,11 +28,17 @@
 /// What a guarantee says and how far it can be trusted.
 mod guarantee;
 
+/// What would make one available.
+mod remedy;
+
 /// How it is put to a reader who is not a specialist.
 mod words;
 
 /// What is known of a model.
 mod evidence;
+
+/// The exact solution, within the error of its solver.
+mod solution;
 
 /// What many theorems assume alike.
 mod assumptions;
@@ -85,12 +91,13 @@ mod catalogue;
 /// How many features a target takes, theorem by theorem, and what they cost.
 pub mod plan;
 
-pub use catalogue::{IDS, guarantees};
+pub use catalogue::{Catalogue, IDS, guarantees};
 pub use evidence::{
     CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
-    SamplingKind, ScoreUnit,
+    SPECTRAL_ROWS, SamplingKind, ScoreUnit,
 };
 pub use guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
+pub use remedy::{Circumstances, Lack, RowAccess};
 pub use spectral_profile::{
     DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,
     SpectralProfile, spectral_profile,

@@ -9,7 +9,7 @@
 //! It needs λ of the order (b/n)·log(s/δ) where Theorem 1 needs b√(log(s/δ)/n).
 
 use super::guarantee::{Finding, Source};
-use super::wang::theorem1::{ERROR, distance_wording, quadratic_form, ridge_only};
+use super::wang::theorem1::{Distance, ERROR_ON_EVENT, quadratic_form, ridge_only};
 use super::wang::thresholds::log_ratio;
 use super::words::rounded_up;
 use super::{Assumption, AssumptionState, Evidence, Form, Guarantee, wang};
@@ -17,7 +17,7 @@ use super::{Assumption, AssumptionState, Evidence, Form, Guarantee, wang};
 const RELATIVE: Source = Source {
     id: "bochner.theorem1_relative",
     paper: "follows from Wang 2019, proof of Theorem 1, with a relative matrix Bernstein inequality",
-    bounds: ERROR,
+    bounds: ERROR_ON_EVENT,
     form: Form::Bound,
 };
 
@@ -82,6 +82,25 @@ pub fn smallest_certified_ridge(
     ridge_at_slack(LARGEST_SLACK, b, n, s, delta).map_or(absolute, |relative| relative.min(absolute))
 }
 
+/// The columns from which on the bound is below `error`, where some number is. More features make t grow, so the count
+/// is raised until it is enough for its own t.
+fn columns_below(evidence: &Evidence, delta: f64, b: f64, q: f64, error: f64) -> Option<f64> {
+    const ROUNDS: usize = 100;
+    let mut columns = evidence.columns_of(1.0);
+    for _ in 0..ROUNDS {
+        let t = slack(b, evidence.ridge, evidence.sample_count, columns as usize, delta);
+        if t >= 1.0 {
+            return None;
+        }
+        let needed = evidence.columns_of(relative_bound(b, 1, t, q) / error);
+        if needed <= columns {
+            return Some(columns);
+        }
+        columns = needed;
+    }
+    None
+}
+
 /// `bochner.theorem1_relative`: with the exact Q where it is known, and with its worst case elsewhere.
 pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some((q, origin)) = quadratic_form(evidence) else { return ridge_only(RELATIVE, evidence) };
@@ -97,7 +116,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     if need.is_finite() {
         inputs.insert("smallest_lambda", smallest_certified_ridge(b, n, s, failure_probability));
     }
-    if let (Some(fitted), true) = (evidence.exact.as_ref().and_then(|exact| exact.fitted_square), t < 1.0) {
+    if let (Some((fitted, _)), true) = (evidence.solution().and_then(|solution| solution.fitted_square), t < 1.0) {
         inputs.insert("sharper_bound", sharp_relative_bound(b, m, n, t, q, fitted));
     }
     let large_enough = Assumption {
@@ -122,6 +141,9 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         Some(_) => String::new(),
     };
     let variance = evidence.target_mean_square.unwrap_or(0.0);
+    let columns = columns_below(evidence, failure_probability, b, q, variance);
+    let distance = Distance { bound, failure_probability, columns, remedy };
+    inputs.extend(distance.for_this_draw());
     RELATIVE.guarantee(Finding {
         value: bound,
         informative: bound.is_some_and(|bound| bound < variance),
@@ -129,7 +151,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         assumptions,
         inputs,
         estimated: Vec::new(),
-        wording: distance_wording(evidence, failure_probability, bound.unwrap_or(f64::INFINITY), remedy),
+        wording: distance.wording(evidence),
     })
 }
 
@@ -171,6 +193,20 @@ mod tests {
     fn values_by_hand() {
         assert!((relative_bound(2.0, 200, 0.5, 0.37) - 0.0222).abs() < 1e-15);
         assert!((sharp_relative_bound(2.0, 200, 300, 0.5, 0.37, 3.0) - 0.022).abs() < 1e-15);
+    }
+
+    #[test]
+    fn an_empty_bound_says_how_many_features_are_enough() {
+        let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: Some(exact(20.0, 3.0)), ..ridge_fit() };
+        let empty = theorem1_relative(&evidence, 0.05);
+        assert_eq!(empty.status, Status::Vacuous);
+        let columns = columns_below(&evidence, 0.05, 2.0, 20.0, 0.31).unwrap();
+        assert!(empty.statement.contains(&format!("{columns} features at this lambda")), "{}", empty.statement);
+        let with = |columns: f64| {
+            let (feature_count, draw_count) = (columns as usize, columns as usize);
+            theorem1_relative(&Evidence { feature_count, draw_count, ..evidence.clone() }, 0.05).status
+        };
+        assert_eq!((with(columns), with(columns - 1.0)), (Status::Conditional, Status::Vacuous));
     }
 
     #[test]

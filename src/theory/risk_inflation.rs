@@ -7,9 +7,9 @@
 
 use super::avron::proved_delta;
 use super::guarantee::{Finding, Source};
-use super::wang::theorem1::{ASK_FOR_EXACT, NEEDS_EXACT, ridge_only};
+use super::wang::theorem1::ridge_only;
 use super::words::{Wording, rounded_up};
-use super::{Assumption, Evidence, ExactEvidence, Form, Guarantee};
+use super::{Assumption, AssumptionState, Evidence, ExactEvidence, Form, Guarantee, Lack};
 
 const LEMMA2: Source = Source {
     id: "avron.lemma2",
@@ -60,30 +60,26 @@ pub fn noise_variance(
 pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(LEMMA2, evidence) };
     let Some((exact, fitted)) = evidence.exact.as_ref().and_then(|exact| Some((exact, exact.fitted_square?))) else {
-        return LEMMA2.unavailable(NEEDS_EXACT, ASK_FOR_EXACT);
+        return LEMMA2.unmeasured(Lack::ExactSolution);
     };
-    let (Some(kernel), Some((dimension, _))) = (&evidence.kernel, evidence.effective_dimension()) else {
-        return LEMMA2.unavailable(
-            "the effective dimension of the kernel is known, which it is not",
-            "A certify job would make it available.",
-        );
-    };
+    let Some(kernel) = &evidence.kernel else { return LEMMA2.unmeasured(Lack::Dimension) };
+    let dimension = kernel.dimension.value;
     let measured = kernel.spectral_delta.filter(|delta| *delta < 1.0);
     let Some(delta) = measured.or_else(|| proved_delta(evidence, failure_probability)) else {
-        return LEMMA2.unavailable(
-            "the kernel matrix is approximated within a factor, which no theorem proves and nothing measured shows",
-            "More features, a larger lambda, or a certify job that measures the factor would make it available.",
-        );
+        return LEMMA2.unmeasured(Lack::SpectralDelta);
     };
     let n = evidence.sample_count;
     let noise = noise_variance(n, evidence.ridge, variance, exact.quadratic_form, fitted, dimension);
     let risk = ExactRisk { bias: evidence.ridge * form_of_the_fit(exact), noise, dimension };
     let value = risk.inflated(delta, evidence.feature_count.min(n), n);
-    let largest = kernel.largest.map_or_else(
-        || Assumption::assumed("the largest eigenvalue of K is at least 1"),
-        |largest| Assumption::at_least("the largest eigenvalue of K is at least 1", n as f64 * largest, 1.0),
-    );
-    let approximation = if measured.is_some() { "measured" } else { "proved by Theorem 7 or Lemma 6" };
+    let mut estimated = vec!["bias", "noise_variance"];
+    let approximation = approximation(evidence, delta, measured.is_some());
+    if approximation.state == AssumptionState::Assumed {
+        estimated.push("spectral_delta");
+    }
+    if kernel.dimension.standard_error > 0.0 {
+        estimated.push("effective_dimension");
+    }
     let mut inputs = evidence.inputs(failure_probability);
     inputs.extend([
         ("spectral_delta", delta),
@@ -96,13 +92,13 @@ pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         value: Some(value),
         informative: true,
         assumptions: vec![
-            Assumption::checked(format!("Delta = {} is {approximation}", rounded_up(delta))),
-            largest,
+            approximation,
+            top_eigenvalue(evidence),
             Assumption::assumed("the true function is the exact fit, and the noise what that fit leaves over"),
             Assumption::assumed("the noise is independent with one variance"),
         ],
         inputs,
-        estimated: vec!["bias", "noise_variance"],
+        estimated,
         wording: Wording {
             claim: format!("the risk of this model at the training inputs is about {} or less", rounded_up(value)),
             context: format!(", that of the exact kernel method {}", rounded_up(risk.of_the_exact_method(n))),
@@ -110,6 +106,35 @@ pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         },
         ..Finding::default()
     })
+}
+
+/// Δ is certain where all rows measured it; a part of them tells what to expect, and a theorem is as good as its own
+/// assumptions.
+fn approximation(evidence: &Evidence, delta: f64, measured: bool) -> Assumption {
+    let (rows, all, delta) = (evidence.spectral_rows(), evidence.sample_count, rounded_up(delta));
+    match measured {
+        true if rows == all => Assumption::checked(format!("Delta = {delta}, measured on all {all} training rows")),
+        true => {
+            Assumption::assumed(format!("Delta = {delta}, measured on {rows} of {all} training rows, is that of all"))
+        }
+        false => {
+            Assumption::assumed(format!("Delta = {delta} is proved by Theorem 7 or Lemma 6, whose assumptions hold"))
+        }
+    }
+}
+
+/// ‖K‖₂ ≥ 1. Where the features are bounded, k(x,x) ≥ 1, so that ‖K‖₂ ≥ tr K/n ≥ 1.
+fn top_eigenvalue(evidence: &Evidence) -> Assumption {
+    let text = "the largest eigenvalue of K is at least 1";
+    let n = evidence.sample_count as f64;
+    match (evidence.feature_bound, evidence.kernel.as_ref().and_then(|kernel| kernel.largest)) {
+        (Some(_), _) => Assumption::checked(format!("{text}, since k(x,x) >= 1 makes the trace of K at least n")),
+        (None, Some(largest)) => Assumption::at_least(text, n * largest, 1.0),
+        (None, None) => match evidence.largest_at_least() {
+            Some(known) => Assumption::at_least_by_bound(text, n * known, 1.0),
+            None => Assumption::assumed(text),
+        },
+    }
 }
 
 /// fᵀ(K+nλI)⁻¹f at f = Kα, or Q, which it never exceeds.
@@ -149,5 +174,33 @@ mod tests {
         let found = lemma2(&evidence(Some(0.2)), 0.05);
         assert_eq!((found.form, found.status, found.probability), (Form::Estimate, Status::Conditional, None));
         assert!(found.value.unwrap() > found.inputs["exact_risk"]);
+    }
+
+    #[test]
+    fn a_delta_is_checked_where_all_rows_measured_it_and_no_trace_estimate_is_passed_off_as_exact() {
+        let of = |sample_count: usize, standard_error: f64, spectral_delta| {
+            let dimension = Estimate { value: 4.0, standard_error };
+            let kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta });
+            let exact = Some(exact(0.037, 3.0));
+            lemma2(&Evidence { sample_count, kernel, exact, ..ridge_fit() }, 0.05)
+        };
+        let (all, part) = (of(1_000, 0.0, Some(0.2)), of(1_001, 0.3, Some(0.2)));
+        assert_eq!(
+            (all.assumptions[0].state, part.assumptions[0].state),
+            (AssumptionState::Checked, AssumptionState::Assumed)
+        );
+        assert!(part.assumptions[0].text.contains("1000 of 1001"), "{}", part.assumptions[0].text);
+        assert_eq!(all.estimated, ["bias", "noise_variance"]);
+        assert_eq!(part.estimated, ["bias", "noise_variance", "spectral_delta", "effective_dimension"]);
+        assert_eq!(all.assumptions[1].state, AssumptionState::Checked);
+        let many = Evidence { feature_count: 2_000, draw_count: 2_000, ..ridge_fit() };
+        let kernel = KernelEvidence {
+            dimension: Estimate { value: 4.0, standard_error: 0.0 },
+            largest: Some(0.8),
+            spectral_delta: None,
+        };
+        let proved = lemma2(&Evidence { kernel: Some(kernel), exact: Some(exact(0.037, 3.0)), ..many }, 0.05);
+        assert_eq!(proved.assumptions[0].state, AssumptionState::Assumed);
+        assert!(proved.assumptions[0].text.contains("Theorem 7"), "{}", proved.assumptions[0].text);
     }
 }

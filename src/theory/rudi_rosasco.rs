@@ -18,7 +18,7 @@ use super::guarantee::{Finding, Source};
 use super::spectrum::{ExponentFit, capacity_exponent, ridges_around};
 use super::wang::theorem1::ridge_only;
 use super::words::{Wording, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee};
+use super::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const fn source(id: &'static str, paper: &'static str) -> Source {
     let bounds = "features, up to an unknown factor, for the learning rate of the exact method";
@@ -93,7 +93,10 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 /// `rudi_rosasco.theorem2`: with γ̂ from the eigenvalues of G.
 pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else { return unbounded(THEOREM2, evidence) };
-    let Some(gamma) = capacity(evidence) else { return THEOREM2.unavailable(NEEDS_SPECTRUM, ASK_FOR_SPECTRUM) };
+    let gamma = match capacity(THEOREM2, evidence) {
+        Ok(gamma) => gamma,
+        Err(unavailable) => return *unavailable,
+    };
     let regularity = Regularity { capacity: within_unit(gamma.exponent), ..WORST_CASE };
     let rate = rate(regularity, b, evidence.sample_count, failure_probability);
     guarantee(THEOREM2, evidence, failure_probability, regularity, rate, &[("gamma_fit_quality", gamma.quality)])
@@ -102,12 +105,17 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 /// `rudi_rosasco.theorem3`: with α̂ from the largest leverage of a pool, or of the model's own features, too.
 pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else { return unbounded(THEOREM3, evidence) };
-    let Some(gamma) = capacity(evidence) else { return THEOREM3.unavailable(NEEDS_SPECTRUM, ASK_FOR_SPECTRUM) };
+    let gamma = match capacity(THEOREM3, evidence) {
+        Ok(gamma) => gamma,
+        Err(unavailable) => return *unavailable,
+    };
+    if evidence.pool.is_none() {
+        return THEOREM3.unmeasured(Lack::Leverage);
+    }
     let Some(alpha) = evidence.leverage_exponent() else {
         return THEOREM3.unavailable(
-            "the largest leverage of a feature is known at several lambda and below what so few features allow, which it \
-             is not",
-            "A certify job, or more features, would make it available; without it there is Theorem 2.",
+            "the largest leverage of a feature is below what so few features allow, at several lambda, which it is not",
+            "More features would make it available; without it there is Theorem 2.",
         );
     };
     let capacity = within_unit(gamma.exponent);
@@ -122,11 +130,18 @@ pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     found
 }
 
-const NEEDS_SPECTRUM: &str = "the eigenvalues of the features' Gram matrix are known, which they are not";
-const ASK_FOR_SPECTRUM: &str = "A certify job would make it available.";
-
-fn capacity(evidence: &Evidence) -> Option<ExponentFit> {
-    capacity_exponent(evidence.spectrum.as_ref()?, &ridges_around(evidence.ridge))
+/// γ̂, or what there is to say without it.
+fn capacity(source: Source, evidence: &Evidence) -> Result<ExponentFit, Box<Guarantee>> {
+    if evidence.target_mean_square.is_none() {
+        return Err(Box::new(ridge_only(source, evidence)));
+    }
+    let Some(spectrum) = &evidence.spectrum else { return Err(Box::new(source.unmeasured(Lack::Spectrum))) };
+    capacity_exponent(spectrum, &ridges_around(evidence.ridge)).ok_or_else(|| {
+        Box::new(
+            source
+                .unavailable("the effective dimension changes with lambda, which that of these features does not", ""),
+        )
+    })
 }
 
 fn within_unit(exponent: f64) -> f64 {

@@ -1,9 +1,9 @@
 //! What the eigenvalues of a model tell, from what was kept of its training: how they fall, the effective dimension
 //! over λ with its exponent, and what would have to be measured to know more.
 
-use super::li::rate_of;
+use super::li::{fall_of, rate_of, speaks_of};
 use super::spectrum::{Decay, ExponentFit, decay, decay_exponent, effective_dimension, ridges_around};
-use super::{Estimate, Evidence, LossKind, SamplingKind};
+use super::{Estimate, Evidence, LossKind, RowAccess, SamplingKind};
 use serde::Serialize;
 
 /// Up to so many eigenvalues are told one by one. Of more, the first half of that many, then ranks that grow by a
@@ -127,8 +127,21 @@ pub fn spectral_profile(evidence: &Evidence) -> SpectralProfile {
             points: pool.largest_leverages.iter().map(|&(lambda, largest)| LeveragePoint { lambda, largest }).collect(),
             alpha: evidence.leverage_exponent(),
         }),
-        regime: decay.map(regime),
+        regime: decay.map(|decay| regime(decay, evidence)),
         missing: missing(evidence, decay.is_some()),
+    }
+}
+
+impl SpectralProfile {
+    /// No job is advised that could not run: where the training rows cannot be read again, that is the reason.
+    #[must_use]
+    pub fn with_rows(mut self, rows: RowAccess) -> Self {
+        if let Some(obstacle) = rows.obstacle() {
+            for missing in self.missing.iter_mut().filter(|missing| missing.job == Some("certify")) {
+                (missing.reason, missing.job) = (obstacle, None);
+            }
+        }
+        self
     }
 }
 
@@ -156,13 +169,16 @@ fn dimension_curve(spectrum: &[f64], ridge: f64) -> DimensionCurve {
     DimensionCurve { at_lambda: at(ridge).dimension, gamma: decay_exponent(&points), grid }
 }
 
-fn regime(decay: Decay) -> Regime {
+/// The rate is that of classifiers with a Lipschitz loss: of others the fall alone is told.
+fn regime(decay: Decay, evidence: &Evidence) -> Regime {
     let (kind, rank, fit) = match decay {
         Decay::FiniteRank(rank) => ("finite_rank", Some(rank), None),
         Decay::Exponential(fit) => ("exponential", None, Some(fit)),
         Decay::Polynomial(fit) => ("polynomial", None, Some(fit)),
     };
-    Regime { kind, rank, fit, statement: rate_of(decay) }
+    let by_leverage = evidence.sampling == SamplingKind::LeverageWeighted;
+    let statement = if speaks_of(evidence) { rate_of(decay, by_leverage) } else { fall_of(decay) };
+    Regime { kind, rank, fit, statement }
 }
 
 fn missing(evidence: &Evidence, regime_known: bool) -> Vec<Missing> {
@@ -216,7 +232,11 @@ mod tests {
         let regime = profile.regime.unwrap();
         assert_eq!((regime.kind, regime.rank), ("polynomial", None));
         assert!((regime.fit.unwrap().exponent - 2.0).abs() < 1e-9 && regime.fit.unwrap().residual < 1e-9);
-        assert!(regime.statement.contains("i^-2.00"), "{}", regime.statement);
+        assert_eq!(regime.statement, "the spectrum falls like i^-2.00");
+        let hinge = spectral_profile(&Evidence { loss: LossKind::Hinge, ..evidence.clone() });
+        assert!(hinge.regime.unwrap().statement.contains("rate is 1/sqrt(n)"));
+        let softmax = Evidence { loss: LossKind::Logistic, target_count: 3, ..evidence.clone() };
+        assert!(!spectral_profile(&softmax).regime.unwrap().statement.contains("rate"));
         let curve = profile.effective_dimension.unwrap();
         let gamma = curve.gamma.unwrap();
         assert!((gamma.exponent - 0.5).abs() < 0.02 && gamma.quality > 0.999 && gamma.residual < 0.05, "{gamma:?}");
@@ -241,6 +261,9 @@ mod tests {
                 && unknown.contains(&("leverage", Some("certify")))
         );
         assert!(unknown.contains(&("eigenvalues", Some("certify"))));
+        let deleted = spectral_profile(&ridge_fit()).with_rows(RowAccess::Gone);
+        assert!(deleted.missing.iter().all(|missing| missing.job.is_none()));
+        assert!(deleted.missing.iter().any(|missing| missing.reason.contains("data set is gone")));
         let weighted = Evidence { rows_weighted: true, ..ridge_fit() };
         assert!(jobs(&weighted).contains(&("kernel_dimension", None)));
         let exact = Evidence { sampling: SamplingKind::NoFeatures, ..ridge_fit() };

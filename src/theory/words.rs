@@ -21,7 +21,7 @@ impl Wording {
         let Self { claim, context, emptiness, remedy } = self;
         if status == Status::NotApplicable {
             let said = format!("Not a guarantee for this model: it needs that {}. {remedy}", obstacles(assumptions));
-            return said.trim_end().to_owned();
+            return remedies(assumptions).fold(said.trim_end().to_owned(), |said, remedy| format!("{said} {remedy}"));
         }
         if status == Status::Vacuous {
             return format!("True but empty: {claim}, {emptiness}.");
@@ -49,6 +49,12 @@ fn obstacles(assumptions: &[Assumption]) -> String {
         _ => assumption.text.clone(),
     });
     said.collect::<Vec<_>>().join("; and that ")
+}
+
+/// What would mend what stands in the way.
+fn remedies(assumptions: &[Assumption]) -> impl Iterator<Item = &'static str> + '_ {
+    let violated = assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated);
+    violated.map(|assumption| assumption.remedy).filter(|remedy| !remedy.is_empty())
 }
 
 /// 1 − δ in percent.
@@ -115,14 +121,14 @@ mod tests {
         let assumptions = [
             Assumption::at_least("lambda is large enough", 0.1, 0.5),
             Assumption::checked("the features are bounded"),
-            Assumption::violated("all rows count the same"),
+            Assumption::mendable("all rows count the same", "Leave out the weights."),
             Assumption::at_least("there are rows enough", 3.0, f64::INFINITY),
         ];
         let wording = Wording { remedy: "Train again.".into(), ..Wording::default() };
         assert_eq!(
             wording.sentence(Form::Bound, Status::NotApplicable, &assumptions),
             "Not a guarantee for this model: it needs that lambda is large enough (needs 0.5000, has 0.1000); and that \
-             all rows count the same; and that there are rows enough. Train again."
+             all rows count the same; and that there are rows enough. Train again. Leave out the weights."
         );
     }
 }

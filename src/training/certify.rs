@@ -10,8 +10,10 @@ use crate::dataset::Part;
 use crate::features::{Kernel, Precision};
 use crate::model::{FittedModel, InputPipeline, Measured, Predictor, TargetCoding};
 use crate::solver::{ExactKrr, ExactProblem, FeatureSource, spectral_delta};
-use crate::theory::{CertificateEvidence, Estimate, Evidence, ExactEvidence, KernelEvidence, SamplingKind};
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use crate::theory::{
+    CertificateEvidence, Estimate, Evidence, ExactEvidence, KernelEvidence, SPECTRAL_ROWS, SamplingKind,
+};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 /// Before anything was measured.
 pub(super) const NOTHING_MEASURED: Measured = Measured { exact_krr_error: None, exact_krr: None };
@@ -21,9 +23,6 @@ pub(super) const EXACT_TOLERANCE: f64 = 1e-8;
 
 /// Residual up to which a solution that fell short of that still stands for the exact one.
 pub(super) const TRUSTED_RESIDUAL: f64 = 1e-4;
-
-/// Rows on which the features' kernel is compared with the kernel, densely.
-const SPECTRAL_ROWS: usize = 1_000;
 
 /// Held-out differences kept at most: a part of exchangeable rows is as good.
 const KEPT_DIFFERENCES: usize = 10_000;
@@ -49,10 +48,7 @@ pub(super) fn certify(
     let model = predictor.model();
     let (inputs, targets) = run.collect(&run.all_blocks(), &model.inputs, Part::Training)?;
     let targets = coding.in_own_units(targets);
-    let range = (
-        targets.iter().copied().fold(f64::INFINITY, f64::min),
-        targets.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    );
+    let ranges: Vec<(f64, f64)> = targets.columns().into_iter().map(range).collect();
     let centred = targets - row_of(&model.intercepts);
     let projector = model.map.projector::<f32>();
     let make = |inputs: ArrayView2<f64>| projector.transform(inputs);
@@ -98,7 +94,9 @@ pub(super) fn certify(
     let held_out = run.held_out_inputs(&model.inputs)?;
     let rows = (inputs.view(), centred.view());
     let fresh = fresh_feature_error(model, rows, held_out.view(), &gram.into_normal_equations(), run.threads)?;
-    let certificate = (near.ncols() == 1 && near.nrows() > 1).then(|| certificate(&near, &far, range, slack));
+    // √k(x, x) of a new input is that of the training rows, unless it grows with the input.
+    let bounded = model.map.kernel != Kernel::Linear;
+    let certificate = (bounded && near.nrows() > 1).then(|| certificate(&near, &far, &ranges, slack));
 
     let mut model = predictor.into_model();
     if let Some(evidence) = &mut model.evidence {
@@ -132,22 +130,31 @@ fn measured_delta(model: &FittedModel, inputs: ArrayView2<f64>, threads: usize) 
     Ok(spectral_delta(model.map.kernel, inputs.view(), features.view(), shift, threads)?)
 }
 
-/// What the certificates read: differences as they are, and squared after clipping to the range of the
-/// training targets.
-fn certificate(near: &Array2<f64>, far: &Array2<f64>, (low, high): (f64, f64), slack: f64) -> CertificateEvidence {
-    let kept = near.nrows().min(KEPT_DIFFERENCES);
-    let (near, far) = (near.slice(s![..kept, 0]), far.slice(s![..kept, 0]));
-    let mut differences: Vec<f64> = near.iter().zip(far).map(|(near, far)| (near - far).abs()).collect();
+/// The smallest and the largest.
+fn range(numbers: ArrayView1<f64>) -> (f64, f64) {
+    numbers.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), number| (low.min(*number), high.max(*number)))
+}
+
+/// What the certificates read: differences as they are, and squared after clipping to the ranges of the training
+/// targets; of several targets the Euclidean norm. Rows from all over the file where there are too many.
+fn certificate(near: &Array2<f64>, far: &Array2<f64>, ranges: &[(f64, f64)], solver_slack: f64) -> CertificateEvidence {
+    let step = near.nrows().div_ceil(KEPT_DIFFERENCES);
+    let kept: Vec<usize> = (0..near.nrows()).step_by(step).collect();
+    let square = |row: usize, clip: &dyn Fn(f64, (f64, f64)) -> f64| -> f64 {
+        let pairs = near.row(row).into_iter().zip(far.row(row)).zip(ranges);
+        pairs.map(|((near, far), range)| (clip(*near, *range) - clip(*far, *range)).powi(2)).sum()
+    };
+    let mut differences: Vec<f64> = kept.iter().map(|&row| square(row, &|value, _| value).sqrt()).collect();
     differences.sort_by(f64::total_cmp);
-    let clipped = near.iter().zip(far).map(|(near, far)| (near.clamp(low, high) - far.clamp(low, high)).powi(2));
-    let squares: Vec<f64> = clipped.collect();
-    let mean = squares.iter().sum::<f64>() / kept as f64;
+    let squares: Vec<f64> = kept.iter().map(|&row| square(row, &|value, (low, high)| value.clamp(low, high))).collect();
+    let count = squares.len() as f64;
+    let mean = squares.iter().sum::<f64>() / count;
     CertificateEvidence {
         differences,
         clipped_mean_square: mean,
-        clipped_square_variance: squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / (kept - 1) as f64,
-        clip_width: high - low,
-        solver_slack: slack,
+        clipped_square_variance: squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / (count - 1.0),
+        clip_width: ranges.iter().map(|(low, high)| (high - low).powi(2)).sum::<f64>().sqrt(),
+        solver_slack,
     }
 }
 
@@ -192,5 +199,31 @@ impl Run<'_> {
             self.tick(Stage::Certify, 0.8 + 0.2 * (index + 1) as f64 / self.rows.block_count() as f64)?;
         }
         Ok((near, far))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    /// Two targets in [0, 2] and [0, 1]: differences (3, 4) and (0, 1), clipped (2, 1) and (0, 1).
+    #[test]
+    fn differences_of_several_targets_are_euclidean() {
+        let (near, far) = (array![[3.0, 4.0], [1.0, 1.0]], array![[0.0, 0.0], [1.0, 0.0]]);
+        let found = certificate(&near, &far, &[(0.0, 2.0), (0.0, 1.0)], 0.5);
+        assert_eq!(found.differences, [1.0, 5.0]);
+        assert_eq!((found.clipped_mean_square, found.clipped_square_variance), (3.0, 8.0));
+        assert_eq!((found.clip_width, found.solver_slack), (5.0_f64.sqrt(), 0.5));
+    }
+
+    /// Of a file sorted by difference all sizes are kept, not the first rows.
+    #[test]
+    fn kept_differences_come_from_all_over_the_file() {
+        let rows = 3 * KEPT_DIFFERENCES;
+        let near = Array2::from_shape_fn((rows, 1), |(row, _)| row as f64);
+        let found = certificate(&near, &Array2::zeros((rows, 1)), &[(0.0, 1.0)], 0.0);
+        assert_eq!(found.differences.len(), KEPT_DIFFERENCES);
+        assert_eq!(found.differences.last(), Some(&((rows - 3) as f64)));
     }
 }

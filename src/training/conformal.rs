@@ -54,12 +54,12 @@ pub(super) fn score(
     Ok(Predictor::new(model))
 }
 
-/// Calibration rows, unless probabilities were fitted on them; else validation rows, unless λ was chosen on
+/// Calibration rows, unless probabilities were fitted on all of them; else validation rows, unless λ was chosen on
 /// them. Weighted rows stand for others, so no part of them is exchangeable with what comes.
 fn untouched_part(run: &Run, model: &FittedModel, spec: &TrainSpec, learner: Learner) -> Option<Part> {
     let of_labels = model.head.labels().is_some();
     let free = |part: Part| match part {
-        Part::Calibration => !of_labels || learner.gives_log_odds(),
+        Part::Calibration => !of_labels || learner.gives_log_odds() || run.rows.count(Part::Slope) > 0,
         _ => !of_labels || learner.loss().is_none() || spec.lambda != LambdaRule::Search,
     };
     if spec.sample_weight.is_some() {

@@ -164,10 +164,11 @@ impl System {
             None => solve_ridge(&self.equations, lambda, threads)?,
         };
         let searched = searched.map(|(_, searched)| searched);
+        // Of labels the mean of the bars alone is kept, which costs the model nothing.
+        let wants_bars = spec.error_bars || matches!(coding, TargetCoding::Classes { .. });
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
         let draws = spec.feature_count / spec.map.columns_per_draw();
         let (spectrum, leverages) = self.spectrum(lambda, draws)?;
-        let wants_bars = spec.error_bars && matches!(coding, TargetCoding::Numbers { .. });
         Ok(Fit {
             weights: coding.decode_weights(&solution.weights),
             intercepts: coding.decode_means(&self.target_mean),

@@ -43,7 +43,10 @@ pub(super) fn fresh_feature_error(
     if rows == 0 {
         return Ok(None);
     }
-    let held_out = held_out.slice(ndarray::s![..rows, ..]);
+    // From all over what there is: the file may be sorted.
+    let spread: Vec<usize> = (0..rows).map(|index| index * held_out.nrows() / rows).collect();
+    let held_out = held_out.select(Axis(0), &spread);
+    let held_out = held_out.view();
     let variances = influences.at(own.transform(held_out).view(), unscaled(held_out).view());
     let of_row = |row: ndarray::ArrayView1<f64>| influence_variance(&row.to_vec(), map.draw_count());
     let sum: f64 = variances.iter().flat_map(|of_target| of_target.rows().into_iter().map(of_row)).sum();

@@ -95,7 +95,7 @@ mod plan;
 mod update;
 
 pub use classes::ClassWeight;
-pub use cost::estimate_memory;
+pub use cost::{estimate_certification, estimate_memory};
 pub use learner::Learner;
 pub use plan::PlanRequest;
 pub use recertify::recertify;

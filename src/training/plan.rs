@@ -2,15 +2,13 @@
 
 use super::choices::{check_kernel, check_map};
 use super::fields::Fields;
+use super::spec::default_training_rows;
 use crate::dataset::{Encoding, Roles, Schema, Task};
 use crate::problem::Problem;
 use crate::theory::plan::{PlannedRidge, Problem as PlanProblem, Target};
 use crate::theory::rudi_rosasco::Regularity;
 use serde_json::Value;
 use std::cell::RefCell;
-
-/// Share of the labelled rows that a default spec trains on.
-const TRAINING_SHARE: f64 = 0.8;
 
 /// What is asked, in the terms of the theorems.
 pub struct PlanRequest {
@@ -106,6 +104,6 @@ fn sizes(schema: &Schema) -> (u64, u64, f64) {
         Task::Regression => schema.target_columns().filter_map(|column| column.std).map(|std| std * std).sum(),
         Task::Classification => 1.0,
     };
-    let rows = (schema.labelled_rows() as f64 * TRAINING_SHARE).ceil() as u64;
+    let rows = default_training_rows(schema);
     (rows.max(2), Encoding::of(schema, &Roles::of(schema, None)).input_dim() as u64, variance)
 }

@@ -24,9 +24,8 @@ pub fn recertify(
     let mut clock = Clock::start();
     observer.progress(Stage::Scale, 0.0);
     let by_class = schema.task == Task::Classification;
-    let learner = spec.learner_for(schema.task);
     let roles = spec.roles(schema);
-    let parts = split(&groups(rows, &roles, by_class)?, spec.held_out(learner, schema.task), spec.seed);
+    let parts = split(&groups(rows, &roles, by_class)?, spec.held_out(schema.task), spec.seed);
     let rows = PartedRows::new(rows, roles, parts);
     let run = Run { rows, threads: resources.threads, observer, class_weights: None };
     let (_, targets) = run.moments(&model.inputs.encoding)?;

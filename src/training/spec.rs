@@ -52,8 +52,7 @@ pub struct TrainSpec {
     pub sample_weight: Option<String>,
     /// Share of the labelled rows held out to measure the error.
     pub validation_fraction: f64,
-    /// Share of the labelled rows held out to calibrate probabilities; by the learner where it is not
-    /// said.
+    /// Share of the labelled rows held out for probabilities and for scores; by the task where it is not said.
     pub calibration_fraction: Option<f64>,
     /// For the guarantees.
     pub guarantees: GuaranteeSpec,
@@ -67,8 +66,25 @@ pub struct SpecLimits {
 }
 
 const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
-/// For learners whose decision values are no log odds.
+/// Of labels: for their probabilities, and for the scores of label sets.
 const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;
+
+/// Rows that a spec without a word on it trains on.
+pub(super) fn default_training_rows(schema: &Schema) -> u64 {
+    let shares = held_out(schema.task, DEFAULT_VALIDATION_FRACTION, None);
+    fitted_on(schema, shares)
+}
+
+/// About how many of the labelled rows these shares leave.
+fn fitted_on(schema: &Schema, held_out: HeldOut) -> u64 {
+    (schema.labelled_rows() as f64 * (1.0 - held_out.validation - held_out.calibration)).ceil() as u64
+}
+
+/// The shares of the labelled rows that are not fitted on.
+fn held_out(task: Task, validation: f64, calibration: Option<f64>) -> HeldOut {
+    let default = if task == Task::Classification { DEFAULT_CALIBRATION_FRACTION } else { 0.0 };
+    HeldOut { validation, calibration: calibration.unwrap_or(default.min((1.0 - validation) / 2.0)) }
+}
 
 impl TrainSpec {
     /// Checks a raw spec found at `pointer`, collecting every problem.
@@ -156,26 +172,28 @@ impl TrainSpec {
     #[must_use]
     pub fn for_task(mut self, task: Task) -> Self {
         let learner = self.learner_for(task);
-        self.calibration_fraction = Some(self.held_out(learner, task).calibration);
+        self.calibration_fraction = Some(self.held_out(task).calibration);
         self.learner = Some(learner);
         self.error_bars &= task == Task::Regression;
         self
     }
 
     /// The shares of the labelled rows that are not fitted on.
-    pub(super) fn held_out(&self, learner: Learner, task: Task) -> HeldOut {
-        let needed = task == Task::Classification && !learner.gives_log_odds();
-        let calibration = if needed { DEFAULT_CALIBRATION_FRACTION } else { 0.0 };
-        HeldOut {
-            validation: self.validation_fraction,
-            calibration: self.calibration_fraction.unwrap_or(calibration.min((1.0 - self.validation_fraction) / 2.0)),
-        }
+    pub(super) fn held_out(&self, task: Task) -> HeldOut {
+        held_out(task, self.validation_fraction, self.calibration_fraction)
+    }
+
+    /// Whether the validation rows choose λ and the calibration rows would all make probabilities, so that none were
+    /// left to score.
+    pub(super) fn spends_all_held_out(&self, learner: Learner, task: Task) -> bool {
+        let searched = learner.loss().is_some() && self.lambda == LambdaRule::Search;
+        let unmeasured = searched || self.validation_fraction == 0.0;
+        task == Task::Classification && !learner.gives_log_odds() && unmeasured
     }
 
     /// About how many of the labelled rows are fitted on.
     pub(super) fn training_rows(&self, schema: &Schema) -> u64 {
-        let held_out = self.held_out(self.learner_for(schema.task), schema.task);
-        (schema.labelled_rows() as f64 * (1.0 - held_out.validation - held_out.calibration)).ceil() as u64
+        fitted_on(schema, self.held_out(schema.task))
     }
 
     /// What each column of a data set serves as.

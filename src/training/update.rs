@@ -3,7 +3,9 @@
 
 use super::TrainSpec;
 use super::certify::NOTHING_MEASURED;
+use super::conformal::score;
 use super::demands::check_weight;
+use super::error_bars::jackknife;
 use super::evaluation::evaluate;
 use super::evidence::evidence;
 use super::fit::refit;
@@ -36,7 +38,8 @@ pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Resu
 
 /// A new version of `model`, which is version `base_version` and was trained by `spec`, with the rows of
 /// a data set added. Scaling, bandwidth and features stay as they are; λ follows the spec at the new
-/// number of rows. A share of the added rows is held out, as the spec says, and measures the error.
+/// number of rows. A share of the added rows is held out, as the spec says, and measures the error and
+/// the scores of intervals.
 pub fn update(
     model: FittedModel,
     base_version: u32,
@@ -52,8 +55,7 @@ pub fn update(
     let alignment = alignment(&model, spec, schema).map_err(|problems| TrainError::Data(problems.join("; ")))?;
     let aligned = alignment.read_as(rows);
     let learner = spec.learner_for(Task::Regression);
-    let parts =
-        split(&groups(&aligned, alignment.roles(), false)?, spec.held_out(learner, Task::Regression), spec.seed);
+    let parts = split(&groups(&aligned, alignment.roles(), false)?, spec.held_out(Task::Regression), spec.seed);
     let rows = PartedRows::new(&aligned, alignment.roles().clone(), parts);
     let run = Run { rows, threads, observer, class_weights: None };
     let (moments, _) = run.moments(&model.inputs.encoding)?;
@@ -91,7 +93,8 @@ pub fn update(
         report,
         ..model.clone()
     };
-    let updated = evaluate(&run, Predictor::new(updated))?.into_model();
+    let updated = evaluate(&run, Predictor::new(updated))?;
+    let updated = jackknife(&run, score(&run, updated, spec, learner)?)?;
     clock.lap(Stage::Evaluate);
-    Ok(Trained { model: updated, stage_seconds: clock.laps })
+    Ok(Trained { model: updated.into_model(), stage_seconds: clock.laps })
 }

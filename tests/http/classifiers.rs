@@ -34,7 +34,7 @@ async fn labels_are_given_back_with_probabilities() {
     let model = service.get("/api/v1/models/flowers").await.ok(200)["latest"].clone();
     assert_eq!(model["spec"]["learner"], "logistic");
     assert_eq!(model["labels"], json!(["iris", "rose", "tulip"]));
-    assert_eq!(model["outputs"], json!(["label", "decision_values", "probabilities"]));
+    assert_eq!(model["outputs"], json!(["label", "decision_values", "probabilities", "label_set"]));
     assert!(model["report"]["validation_accuracy"].as_f64().unwrap() > 0.97, "{model}");
     assert_eq!(model["report"]["confusion"].as_array().unwrap().len(), 3);
 
@@ -155,7 +155,7 @@ async fn label_sets_hold_the_label_with_a_chosen_probability() {
     assert_eq!(labels(&predict(&service, &ask(1e-6)).await, 0).len(), 3);
 
     // λ was searched for on the validation rows, and no others were left.
-    let without = with_flowers(&json!({"features": {"count": 16}})).await;
+    let without = with_flowers(&json!({"features": {"count": 16}, "calibration_fraction": 0})).await;
     let refused = without.post("/api/v1/models/flowers/predict", &ask(0.1)).await;
     let refused = refused.refused(422, "invalid_prediction_request");
     assert!(refused["errors"][0]["detail"].as_str().unwrap().contains("calibration_fraction"), "{refused}");

@@ -14,6 +14,7 @@ mod datasets;
 mod exact_learner;
 mod exports;
 mod formats;
+mod guarantees;
 mod harness;
 mod inspect;
 mod jobs;

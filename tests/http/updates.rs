@@ -121,6 +121,10 @@ async fn sample_weights_name_a_column_of_their_own() {
     let guarantees = service.get("/api/v1/models/m/guarantees").await.ok(200);
     assert!(guarantees["guarantees"][0]["statement"].as_str().unwrap().contains("sample weights"), "{guarantees}");
 
+    let asked = json!({"rows": [[1.0]], "outputs": ["interval"]});
+    let refused = service.post("/api/v1/models/m/predict", &asked).await.refused(422, "invalid_prediction_request");
+    assert!(refused["detail"].as_str().unwrap().contains("without sample weights"), "{refused}");
+
     service.upload("name=bad", "x,w,v,t,z,y\n1,-1,,a,0,2\n2,1,1,b,0,3\n4,1,2,a,0,4\n").await.ok(201);
     for (column, part) in [
         ("w", "must not be negative"),

@@ -41,8 +41,9 @@ fn classes(first: usize, rows: usize) -> Memory {
     Memory { cells: cells.collect(), columns: 2 }
 }
 
-#[test]
-fn label_sets_cover_as_often_as_they_say() {
+/// Over splits of `rows` rows each: how often label sets cover fresh rows, of how many labels they are, and from how
+/// many scores.
+fn label_coverage(rows: usize, spec_of: impl Fn(usize) -> Value) -> (f64, f64, usize) {
     let labelled = |table: &Memory| {
         let mut schema = Schema { task: Task::Classification, ..schema(table) };
         let levels = ["low", "middle", "high"].map(str::to_owned).to_vec();
@@ -50,19 +51,15 @@ fn label_sets_cover_as_often_as_they_say() {
         schema
     };
     let fresh = classes(1_000_000, FRESH);
-    let rows: Vec<&[f64]> = fresh.cells.chunks(2).map(|row| &row[..1]).collect();
+    let inputs: Vec<&[f64]> = fresh.cells.chunks(2).map(|row| &row[..1]).collect();
     let (mut coverage, mut sizes, mut scores) = (0.0, 0.0, 0);
     for split in 0..SPLITS {
-        let raw = json!({
-            "features": {"count": 16, "seed": split}, "lambda": 1e-3, "validation_fraction": 0.0,
-            "calibration_fraction": 0.2,
-        });
-        let table = classes(split * 300, 300);
-        let model = fitted(&table, &labelled(&table), &raw);
+        let table = classes(split * rows, rows);
+        let model = fitted(&table, &labelled(&table), &spec_of(split));
         let quantile = conformal_quantile(model.calibration_scores().unwrap(), DELTA);
         scores = model.calibration_scores().unwrap().len();
         let labels = model.head.labels().unwrap().clone();
-        let predictions = Predictor::new(model).predict(&rows);
+        let predictions = Predictor::new(model).predict(&inputs);
         for (row, values) in fresh.cells.chunks(2).zip(predictions.rows()) {
             let probabilities = labels.probabilities(&values.to_vec()).unwrap();
             let within = |label: usize| 1.0 - probabilities[label] <= quantile;
@@ -70,8 +67,32 @@ fn label_sets_cover_as_often_as_they_say() {
             sizes += (0..3).filter(|&label| within(label)).count() as f64 / (FRESH * SPLITS) as f64;
         }
     }
+    (coverage, sizes, scores)
+}
+
+#[test]
+fn label_sets_cover_as_often_as_they_say() {
+    let (coverage, sizes, scores) = label_coverage(300, |split| {
+        json!({
+            "features": {"count": 16, "seed": split}, "lambda": 1e-3, "validation_fraction": 0.0,
+            "calibration_fraction": 0.2,
+        })
+    });
     assert_covers(coverage, scores);
     assert!(sizes < 2.5, "sets of {sizes} of three labels say little");
+}
+
+/// A hinge whose λ is searched for spends the validation rows on it: half of the calibration rows make probabilities,
+/// the other half are scored.
+#[test]
+fn label_sets_of_a_searched_hinge_cover_as_often_as_they_say() {
+    let (coverage, sizes, scores) = label_coverage(
+        150,
+        |split| json!({"learner": "hinge", "features": {"count": 8, "seed": split}, "calibration_fraction": 0.3}),
+    );
+    assert_eq!(scores, 22);
+    assert_covers(coverage, scores);
+    assert!(sizes < 2.6, "sets of {sizes} of three labels say little");
 }
 
 /// y₁ = sin(3a) + noise, y₂ a thousand times as large and with noise that goes along with that of y₁: one quantile

@@ -5,7 +5,7 @@ use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
 use bochner::dataset::Task;
 use bochner::features::{Kernel, MapKind};
 use bochner::model::{FittedModel, Predictor, SolverReport, decode, encode};
-use bochner::theory::{Status, guarantees};
+use bochner::theory::{RowAccess, Status, guarantees};
 use bochner::training::{Observer, SpecLimits, Stage, TrainError, TrainSpec, estimate_memory, train};
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
@@ -180,7 +180,8 @@ fn several_targets_are_each_alone_and_only_intervals_speak() {
     assert!(model.error_bars.is_none() && model.spread.is_none() && model.statistics.is_none());
     assert_eq!(model.interval_scales.len(), 2);
     assert_eq!((model.measured.exact_krr_error, &model.measured.exact_krr), (None, &None));
-    for guarantee in guarantees(model.evidence.as_ref().unwrap(), 0.1, 0.95) {
+    let around = model.circumstances(RowAccess::Kept);
+    for guarantee in guarantees(model.evidence.as_ref().unwrap(), 0.1, 0.95, &around).guarantees {
         assert_eq!(guarantee.status == Status::NotApplicable, guarantee.id != "conformal", "{}", guarantee.id);
     }
 }

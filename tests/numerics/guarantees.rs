@@ -7,7 +7,7 @@ use bochner::theory::conformal::{conformal_quantile, conformal_rank};
 use bochner::theory::li::r_star;
 use bochner::theory::risk_inflation::lemma2;
 use bochner::theory::shahrampour_kolouri::{enough_draws, enough_rows, selection_term};
-use bochner::theory::{Evidence, LossKind, SamplingKind, Status, avron, guarantees, li};
+use bochner::theory::{Circumstances, Evidence, LossKind, RowAccess, SamplingKind, Status, avron, guarantees, li};
 use ndarray::Array2;
 use serde_json::Value;
 
@@ -186,11 +186,19 @@ fn conformal_ranks_and_quantiles_are_exact() {
 #[test]
 fn every_guarantee_of_every_case_is_consistent() {
     let mut claimed = 0;
+    let around = Circumstances {
+        rows: RowAccess::Kept,
+        validation_rows: 0,
+        held_out_rows: 0,
+        sample_weights: false,
+        kernel_unbounded: false,
+        exact_residual: None,
+    };
     for_each_case(|file, kernel, case| {
         for bound in case["wang"].as_array().unwrap() {
             let fit = wang_case(file, case, bound);
             let evidence = Evidence { sign_features: kernel["kernel"] == "angular", ..fit };
-            for guarantee in guarantees(&evidence, number(&bound["delta"]), 0.95) {
+            for guarantee in guarantees(&evidence, number(&bound["delta"]), 0.95, &around).guarantees {
                 if matches!(guarantee.status, Status::Holds | Status::Conditional) {
                     assert!(guarantee.value.is_some_and(f64::is_finite), "{}", guarantee.statement);
                     claimed += 1;

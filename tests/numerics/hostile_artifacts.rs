@@ -5,7 +5,7 @@ use bochner::dataset::Task;
 use bochner::features::{Kernel, MapKind};
 use bochner::model::{ArtifactError, FittedModel, OnnxError, Predictor, decode, encode, to_onnx};
 use bochner::serving::{Answer, Output, Outputs};
-use bochner::theory::guarantees;
+use bochner::theory::{Circumstances, RowAccess, guarantees};
 use bochner::training::train;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -54,7 +54,15 @@ fn use_it(model: FittedModel) {
         Err(error) => panic!("{error}"),
     }
     if let Some(evidence) = &model.evidence {
-        guarantees(evidence, model.failure_probability, 0.5);
+        let around = Circumstances {
+            rows: RowAccess::Gone,
+            validation_rows: 0,
+            held_out_rows: 0,
+            sample_weights: false,
+            kernel_unbounded: false,
+            exact_residual: None,
+        };
+        guarantees(evidence, model.failure_probability, 0.5, &around);
     }
     let outputs = Outputs::known(Output::of(&model), &model);
     let row = vec![0.5; model.inputs.encoding.columns.len()];

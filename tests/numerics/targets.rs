@@ -33,6 +33,11 @@ fn largest_difference(left: &ndarray::Array2<f64>, right: &ndarray::Array2<f64>)
     (left - right).iter().fold(0.0, |most, value| value.abs().max(most))
 }
 
+/// The estimated mean squared distance to the exact method.
+fn jackknife(model: &FittedModel) -> f64 {
+    model.evidence.as_ref().unwrap().estimates.jackknife.unwrap()
+}
+
 /// Fitted together at one λ, each target gets the weights it would get alone.
 #[test]
 fn several_targets_are_fitted_as_each_alone() {
@@ -44,8 +49,10 @@ fn several_targets_are_fitted_as_each_alone() {
         both.report.numbers().unwrap().targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(),
         ["c2", "c3"]
     );
+    let mut jackknives = 0.0;
     for (output, column) in [(0, 2), (1, 3)] {
         let alone = fit(&columns(&table, &[0, 1, column]), &raw, 2).unwrap().model;
+        jackknives += jackknife(&alone);
         let scale = alone.weights.iter().fold(0.0_f64, |most, weight| most.max(weight.abs()));
         let together = both.weights.column(output).insert_axis(ndarray::Axis(1)).to_owned();
         assert!(largest_difference(&together, &alone.weights) < 1e-9 * scale);
@@ -58,6 +65,7 @@ fn several_targets_are_fitted_as_each_alone() {
         let expected = Predictor::new(alone).spreads(&[row]).unwrap()[[0, 0]];
         assert!((spread / expected - 1.0).abs() < 1e-6);
     }
+    assert!((jackknife(&both) / jackknives - 1.0).abs() < 1e-6, "the estimate is summed over the targets");
 }
 
 /// The λ of several targets does not depend on their units, and both are learned at it.

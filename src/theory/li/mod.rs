@@ -17,11 +17,12 @@
 /// Theorem 2.
 mod theorem2;
 
-pub use theorem2::{RStar, r_star, rate_of, theorem2};
+pub use theorem2::{RStar, r_star, theorem2};
+pub(super) use theorem2::{fall_of, rate_of};
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee, LossKind, SamplingKind};
+use super::{Assumption, AssumptionState, Evidence, Form, Guarantee, Lack, LossKind, SamplingKind};
 
 const fn source(id: &'static str, paper: &'static str) -> Source {
     let bounds = "features that keep the learning rate of the exact kernel classifier";
@@ -53,7 +54,7 @@ pub fn enough_draws(leverage_sum: f64, effective_dimension: f64, failure_probabi
 }
 
 /// Why the theorems do not cover a loss, if they do not.
-pub(super) fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
+fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
     match loss {
         LossKind::Logistic | LossKind::Hinge => None,
         LossKind::SquaredHinge => Some((
@@ -65,6 +66,11 @@ pub(super) fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
             "It speaks of the classifiers logistic and hinge.",
         )),
     }
+}
+
+/// Whether they speak of such a model at all: its loss and its labels.
+pub(super) fn speaks_of(evidence: &Evidence) -> bool {
+    refusal(evidence.loss).is_none() && two_labels(evidence).state != AssumptionState::Violated
 }
 
 /// `li.theorem1`: for the sampling the model has.
@@ -91,64 +97,86 @@ fn two_labels(evidence: &Evidence) -> Assumption {
     }
 }
 
-fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: bool) -> Guarantee {
-    if let Some((reason, remedy)) = refusal(evidence.loss) {
-        return source.unavailable(reason, remedy);
-    }
-    let Some(b) = evidence.feature_bound else {
-        return source.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
-    };
-    // d(λ) ≤ min(n, κ²/λ) for any data.
-    let largest = (evidence.sample_count as f64).min(b / evidence.ridge);
-    let measured = evidence.effective_dimension();
-    let leverage_sum = match (by_leverage, measured) {
-        (false, _) => b / evidence.ridge,
-        (true, Some((dimension, _))) => dimension,
-        (true, None) => {
-            return source.unavailable(
-                "the effective dimension is known, which it is not",
-                "A certify job would make it available.",
-            );
+/// What all the theorems ask of the features.
+struct Condition {
+    /// (32/3)·d̃·log(16d/δ) draws, as columns.
+    columns: f64,
+    inputs: Vec<(&'static str, f64)>,
+    /// Which of them were estimated.
+    estimated: Vec<&'static str>,
+    assumptions: Vec<Assumption>,
+}
+
+impl Condition {
+    /// For a sampling, or what there is to say where the theorems do not speak of the model.
+    fn of(source: Source, evidence: &Evidence, delta: f64, by_leverage: bool) -> Result<Self, Box<Guarantee>> {
+        if let Some((reason, remedy)) = refusal(evidence.loss) {
+            return Err(Box::new(source.unavailable(reason, remedy)));
         }
-    };
-    let dimension = measured.map_or(largest, |(dimension, _)| dimension.min(largest));
-    let enough = enough_draws(leverage_sum, dimension, delta);
-    let columns = evidence.columns_of(enough.repaired);
-    let mut inputs = evidence.inputs(delta);
-    inputs.extend([
-        ("effective_dimension", dimension),
-        ("draws_needed", enough.repaired),
-        ("printed_by_the_corollary", enough.corollary),
-        ("printed_by_the_theorem", enough.theorem1),
-    ]);
-    let mut estimated = Vec::new();
-    if measured.is_some_and(|(_, exact)| !exact) {
-        estimated.push("effective_dimension");
+        let Some(b) = evidence.feature_bound else {
+            let unbounded = source.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+            return Err(Box::new(unbounded));
+        };
+        let (dimension, uncertain) = evidence.dimension_at_most(b);
+        let mut estimated = if uncertain { vec!["effective_dimension"] } else { Vec::new() };
+        let leverage_sum = match (by_leverage, evidence.effective_dimension()) {
+            (false, _) => b / evidence.ridge,
+            (true, Some((dimension, exact))) => {
+                estimated.extend((!exact).then_some("leverage_sum"));
+                dimension
+            }
+            (true, None) => return Err(Box::new(source.unmeasured(Lack::Dimension))),
+        };
+        let enough = enough_draws(leverage_sum, dimension, delta);
+        let columns = evidence.columns_of(enough.repaired);
+        let mut assumptions = vec![
+            Assumption::at_least("the features are enough", evidence.feature_count as f64, columns),
+            evidence.features_bounded(),
+            evidence.features_unbiased(),
+            if by_leverage { evidence.draws_by_leverage() } else { evidence.draws_from_the_kernel() },
+            Assumption::checked(format!("the {} loss is Lipschitz with constant 1", evidence.loss.name())),
+            two_labels(evidence),
+            Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+        ];
+        if !estimated.is_empty() {
+            assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
+        }
+        assumptions.extend(evidence.rows_and_choices());
+        let inputs = vec![
+            ("effective_dimension", dimension),
+            ("leverage_sum", leverage_sum),
+            ("draws_needed", enough.repaired),
+            ("printed_by_the_corollary", enough.corollary),
+            ("printed_by_the_theorem", enough.theorem1),
+        ];
+        Ok(Self { columns, inputs, estimated, assumptions })
     }
+
+    fn remedy(&self) -> String {
+        format!("It asks for {} features at this lambda; a larger lambda asks for fewer.", self.columns)
+    }
+}
+
+fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: bool) -> Guarantee {
+    let condition = match Condition::of(source, evidence, delta, by_leverage) {
+        Ok(condition) => condition,
+        Err(unavailable) => return *unavailable,
+    };
+    let (columns, remedy) = (condition.columns, condition.remedy());
+    let mut inputs = evidence.inputs(delta);
+    inputs.extend(condition.inputs);
+    let mut estimated = condition.estimated;
     if let Some(norm) = evidence.weight_norm_square {
         // 2MRλ^r with M = 1, r = ½ and R ≈ ‖w‖/√2.
         let radius = (norm / 2.0).sqrt();
         inputs.extend([("r_hat", radius), ("excess_risk_term", 2.0 * radius * evidence.ridge.sqrt())]);
         estimated.push("r_hat");
     }
-    let mut assumptions = vec![
-        Assumption::at_least("the features are enough", evidence.feature_count as f64, columns),
-        evidence.features_bounded(),
-        evidence.features_unbiased(),
-        if by_leverage { evidence.draws_by_leverage() } else { evidence.draws_from_the_kernel() },
-        Assumption::checked(format!("the {} loss is Lipschitz with constant 1", evidence.loss.name())),
-        two_labels(evidence),
-        Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
-    ];
-    if measured.is_some_and(|(_, exact)| !exact) {
-        assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
-    }
-    assumptions.extend(evidence.rows_and_choices());
     source.guarantee(Finding {
         value: Some(columns),
         informative: true,
         failure_probability: Some(delta),
-        assumptions,
+        assumptions: condition.assumptions,
         inputs,
         estimated,
         wording: Wording {
@@ -159,7 +187,7 @@ fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: boo
                 percent(delta),
                 rounded_up(1.0 / (evidence.sample_count as f64).sqrt())
             ),
-            remedy: format!("It asks for {columns} features at this lambda; a larger lambda asks for fewer."),
+            remedy,
             ..Wording::default()
         },
     })
@@ -216,6 +244,7 @@ mod tests {
         assert!(plain.value.unwrap() < corollary1(&known, 0.05).value.unwrap());
         assert_eq!(plain.status, Status::NotApplicable);
         let weighted = corollary2(&Evidence { sampling: SamplingKind::LeverageWeighted, ..known }, 0.05);
-        assert_eq!((weighted.status, weighted.estimated), (Status::Conditional, vec!["effective_dimension"]));
+        let estimated = vec!["effective_dimension", "leverage_sum"];
+        assert_eq!((weighted.status, weighted.estimated), (Status::Conditional, estimated));
     }
 }

@@ -51,7 +51,7 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let mut assumptions = vec![
         Assumption::at_least("b >= epsilon, where the lemma is valid", b, epsilon),
         evidence.features_bounded(),
-        evidence.draws_from_the_kernel(),
+        evidence.features_ignore_the_rows(),
     ];
     assumptions.extend(evidence.rows_and_choices());
     let mut inputs = evidence.inputs(failure_probability);
@@ -80,8 +80,8 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::Status;
     use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::{SamplingKind, Status};
 
     /// √(8·log(8000)/900)·2, log 8000 = 8.987196820661973.
     #[test]
@@ -95,5 +95,14 @@ mod tests {
         assert_eq!(lemma3(&ridge_fit(), 0.05).status, Status::Conditional);
         let few = Evidence { sample_count: 10, ..ridge_fit() };
         assert_eq!(lemma3(&few, 0.05).status, Status::NotApplicable);
+    }
+
+    /// It is about rows that are independent, whatever the features have to do with each other.
+    #[test]
+    fn draws_that_depend_on_each_other_do_not_matter_and_those_that_depend_on_the_rows_do() {
+        let orthogonal = Evidence { draws_independent: false, ..ridge_fit() };
+        assert_eq!(lemma3(&orthogonal, 0.05).status, Status::Conditional);
+        let chosen = Evidence { sampling: SamplingKind::ChosenByInputs, ..ridge_fit() };
+        assert_eq!(lemma3(&chosen, 0.05).status, Status::NotApplicable);
     }
 }

@@ -3,13 +3,16 @@
 use super::thresholds::{threshold, threshold_bernstein, threshold_printed, threshold_proof};
 use crate::theory::guarantee::{Finding, Source};
 use crate::theory::words::{Wording, percent, rounded_up};
-use crate::theory::{Assumption, Evidence, Form, Guarantee};
+use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
-/// What Theorem 1 and its kin bound.
+/// What estimates of the distance to the exact method speak of.
 pub(in crate::theory) const ERROR: &str = "E (f_s(x) - f(x))^2 over a new input x and over the features";
+/// What Theorem 1 and its kin bound.
+pub(in crate::theory) const ERROR_ON_EVENT: &str = "E (f_s(x) - f(x))^2 over a new input x and over the features, those \
+     left out that fall outside an event of the stated probability over rows and features";
 
 const THEOREM1: Source =
-    Source { id: "wang.theorem1", paper: "Wang 2019, Theorem 1, eq. (2)", bounds: ERROR, form: Form::Bound };
+    Source { id: "wang.theorem1", paper: "Wang 2019, Theorem 1, eq. (2)", bounds: ERROR_ON_EVENT, form: Form::Bound };
 const SHARP: Source = Source {
     id: "wang.theorem1_sharp",
     paper: "follows from Wang 2019, proof of Theorem 1 without its last inequality",
@@ -19,8 +22,8 @@ const REMARK1: Source = Source { id: "wang.remark1", paper: "Wang 2019, Remark 1
 const EQ31: Source = Source {
     id: "wang.eq31",
     paper: "Wang 2019, eq. (31), the figure of its experiments",
+    bounds: ERROR,
     form: Form::Estimate,
-    ..THEOREM1
 };
 
 /// (4b/m)·Q. [W, Thm 1, eq. (2)]
@@ -65,8 +68,9 @@ pub fn theorem1_sharp(evidence: &Evidence, failure_probability: f64) -> Guarante
     if evidence.target_mean_square.is_none() {
         return ridge_only(SHARP, evidence);
     }
-    let Some((q, fitted)) = evidence.exact.as_ref().and_then(|e| Some((e.quadratic_form, e.fitted_square?))) else {
-        return SHARP.unavailable(NEEDS_EXACT, ASK_FOR_EXACT);
+    let Some(((_, q), (fitted, _))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
+    else {
+        return SHARP.unmeasured(Lack::ExactSolution);
     };
     let sharp = |b| sharp_bound(b, evidence.draw_count, evidence.sample_count, q, fitted);
     let mut finding = finding(evidence, failure_probability, evidence.feature_bound.map(sharp));
@@ -84,13 +88,14 @@ pub fn remark1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 /// `wang.eq31`: Q/s, with 4b taken for an artefact of the proof. Heuristic.
 pub fn eq31(evidence: &Evidence) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(EQ31, evidence) };
-    let Some(exact) = &evidence.exact else { return EQ31.unavailable(NEEDS_EXACT, ASK_FOR_EXACT) };
+    let Some(exact) = &evidence.exact else { return EQ31.unmeasured(Lack::ExactSolution) };
     let value = exact.quadratic_form / evidence.feature_count as f64;
     EQ31.guarantee(Finding {
         value: Some(value),
         informative: true,
         assumptions: vec![
             evidence.features_unbiased(),
+            evidence.draws_from_the_kernel(),
             Assumption::assumed("the constant 4b of Theorem 1 is an artefact of its proof, which nobody has shown"),
         ],
         inputs: [("q", exact.quadratic_form), ("s", evidence.feature_count as f64)].into(),
@@ -107,18 +112,12 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
     })
 }
 
-/// What is missing without an exact solve.
-pub(in crate::theory) const NEEDS_EXACT: &str = "the exact kernel system was solved, which it was not";
-/// How to get it.
-pub(in crate::theory) const ASK_FOR_EXACT: &str =
-    "A training with guarantees.exact_rows above its rows, or a certify job, would make it available.";
-
 /// Q and where it comes from.
 pub(in crate::theory) fn quadratic_form(evidence: &Evidence) -> Option<(f64, Assumption)> {
     let worst = worst_quadratic_form(evidence.target_mean_square?, evidence.ridge);
-    Some(match &evidence.exact {
-        Some(exact) => (
-            exact.quadratic_form,
+    Some(match evidence.solution() {
+        Some(solution) => (
+            solution.quadratic_form.1,
             Assumption::checked("Q = alpha' K alpha, from the solution of the exact kernel system"),
         ),
         None => (
@@ -160,6 +159,15 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     assumptions.push(evidence.draws_from_the_kernel());
     assumptions.extend(evidence.rows_and_choices());
     let variance = evidence.target_mean_square.unwrap_or(0.0);
+    // The bound falls like 1/m, while the λ it asks for grows with the logarithm of s.
+    let columns = bound.map(|bound| evidence.columns_of(bound / variance * evidence.draw_count as f64));
+    let covered = |columns: &f64| {
+        let need = evidence.feature_bound.map(|b| threshold(b, n, *columns as usize, failure_probability));
+        need.is_some_and(|need| evidence.ridge >= need)
+    };
+    let columns = columns.filter(covered);
+    let distance = Distance { bound, failure_probability, columns, remedy };
+    inputs.extend(distance.for_this_draw());
     Finding {
         value: bound,
         informative: bound.is_some_and(|bound| bound < variance),
@@ -167,7 +175,7 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
         assumptions,
         inputs,
         estimated: Vec::new(),
-        wording: distance_wording(evidence, failure_probability, bound.unwrap_or(f64::INFINITY), remedy),
+        wording: distance.wording(evidence),
     }
 }
 
@@ -179,28 +187,61 @@ pub(in crate::theory) fn summed(evidence: &Evidence) -> String {
     }
 }
 
-/// How a bound on the distance to the exact method is said.
-pub(in crate::theory) fn distance_wording(
-    evidence: &Evidence,
-    failure_probability: f64,
-    bound: f64,
-    remedy: String,
-) -> Wording {
-    let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
-    let summed = summed(evidence);
-    Wording {
-        claim: format!(
-            "with probability {} over the training rows and the features, the average squared difference between this \
-             model and the exact kernel method{summed} is at most {}",
-            percent(failure_probability),
-            rounded_up(bound)
-        ),
-        context: format!("; the target's variance is {variance}"),
-        emptiness: format!(
-            "which is no better than the target's variance {variance}; more features or a larger lambda would make it \
-             informative"
-        ),
-        remedy,
+/// A bound on the distance to the exact method.
+///
+/// What is proved: over draws of the features and new inputs the mean of (f_s − f)²·1[event] is at most the bound, for
+/// every training set, and the event has probability 1 − δ over rows and features together. Of the one draw that a
+/// model is, Markov's inequality says that it exceeds bound/δ' with probability δ' at most, or is outside the event.
+pub(in crate::theory) struct Distance {
+    pub(in crate::theory) bound: Option<f64>,
+    /// δ.
+    pub(in crate::theory) failure_probability: f64,
+    /// Columns from which on it is below the target's variance, where some number is.
+    pub(in crate::theory) columns: Option<f64>,
+    pub(in crate::theory) remedy: String,
+}
+
+impl Distance {
+    /// bound/δ' at δ' = δ, and the probability 1 − δ − δ' it holds with, where that is above 0.
+    pub(in crate::theory) fn for_this_draw(&self) -> Vec<(&'static str, f64)> {
+        let probability = 1.0 - 2.0 * self.failure_probability;
+        let of_bound = |bound: f64| {
+            vec![("bound_for_this_draw", bound / self.failure_probability), ("probability_for_this_draw", probability)]
+        };
+        self.bound.filter(|bound| bound.is_finite() && probability > 0.0).map_or(Vec::new(), of_bound)
+    }
+
+    /// How it is said.
+    pub(in crate::theory) fn wording(self, evidence: &Evidence) -> Wording {
+        let delta = self.failure_probability;
+        let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
+        let this_draw = match self.for_this_draw()[..] {
+            [(_, bound), _] => format!(
+                "; for the features drawn here alone it is at most {} with probability {}",
+                rounded_up(bound),
+                percent(2.0 * delta)
+            ),
+            _ => String::new(),
+        };
+        let enough = match self.columns {
+            Some(columns) => format!("{columns} features at this lambda, or a larger lambda,"),
+            None => "more rows or a larger lambda".into(),
+        };
+        Wording {
+            claim: format!(
+                "on average over new inputs and over draws of the features, the squared difference between a model like \
+                 this one and the exact kernel method{} is at most {}, leaving out draws outside an event that rows and \
+                 features meet with probability {}",
+                summed(evidence),
+                rounded_up(self.bound.unwrap_or(f64::INFINITY)),
+                percent(delta),
+            ),
+            context: format!("{this_draw}; the target's variance is {variance}"),
+            emptiness: format!(
+                "which is no better than the target's variance {variance}; {enough} would make it informative"
+            ),
+            remedy: self.remedy,
+        }
     }
 }
 
@@ -248,10 +289,40 @@ mod tests {
         assert_eq!((unbounded.status, unbounded.value), (Status::NotApplicable, None));
     }
 
+    /// 4·2·20/0.31 = 516.1 draws are more than the 200 there are; 517 are enough.
     #[test]
-    fn a_bound_above_the_variance_is_vacuous() {
+    fn a_bound_above_the_variance_is_vacuous_and_says_how_many_features_are_enough() {
         let evidence = Evidence { exact: Some(exact(20.0, 1.0)), ..evidence() };
-        assert_eq!(theorem1(&evidence, 0.05).status, Status::Vacuous);
+        let empty = theorem1(&evidence, 0.05);
+        assert_eq!(empty.status, Status::Vacuous);
+        assert!(empty.statement.contains("517 features at this lambda"), "{}", empty.statement);
+        let enough = Evidence { feature_count: 517, draw_count: 517, ..evidence.clone() };
+        assert_eq!(theorem1(&enough, 0.05).status, Status::Conditional);
+        let pair = Evidence { feature_bound: Some(1.0), draw_count: 100, ..evidence };
+        assert!(theorem1(&pair, 0.05).statement.contains("518 features"), "{}", theorem1(&pair, 0.05).statement);
+    }
+
+    /// 4·2/200·0.037 = 0.00148 on average; 20 times that for one draw, both failures at 5 %.
+    #[test]
+    fn what_is_proved_is_a_mean_over_draws_and_markov_tells_of_one() {
+        let found = theorem1(&evidence(), 0.05);
+        assert!((found.inputs["bound_for_this_draw"] - 0.0296).abs() < 1e-12);
+        assert!((found.inputs["probability_for_this_draw"] - 0.9).abs() < 1e-12);
+        assert!(found.statement.contains("on average over new inputs and over draws of the features"));
+        assert!(found.statement.contains("drawn here alone it is at most 0.0296"), "{}", found.statement);
+        assert!(found.statement.contains("with probability 90 %"), "{}", found.statement);
+        let half = theorem1(&evidence(), 0.5);
+        assert_eq!(half.inputs.get("bound_for_this_draw"), None);
+        assert!(!half.statement.contains("drawn here alone"), "{}", half.statement);
+    }
+
+    #[test]
+    fn dependent_draws_are_told_what_sampling_would_do() {
+        let dependent = Evidence { draws_independent: false, ..evidence() };
+        for guarantee in [theorem1(&dependent, 0.05), eq31(&dependent)] {
+            assert_eq!(guarantee.status, Status::NotApplicable);
+            assert!(guarantee.statement.ends_with("sampling plain would have it."), "{}", guarantee.statement);
+        }
     }
 
     #[test]
@@ -261,7 +332,7 @@ mod tests {
         assert_eq!(remark1(&evidence, 0.05).status, Status::Conditional);
         for guarantee in [theorem1_sharp(&evidence, 0.05), eq31(&evidence)] {
             assert_eq!((guarantee.status, guarantee.value), (Status::NotApplicable, None));
-            assert!(guarantee.statement.contains("certify job"), "{}", guarantee.statement);
+            assert_eq!(guarantee.lacks, Some(Lack::ExactSolution));
         }
     }
 

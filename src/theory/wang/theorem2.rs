@@ -5,10 +5,10 @@
 //! the truth. With tr K̃ = n, which sign features have, the step that is needed gives (λ/(1+λ))²
 //! instead: that one is a lower bound, and loose.
 
-use super::theorem1::{ASK_FOR_EXACT, NEEDS_EXACT, ridge_only};
+use super::theorem1::ridge_only;
 use crate::theory::guarantee::{Finding, Source};
 use crate::theory::words::{Wording, rounded_down};
-use crate::theory::{Assumption, Evidence, Form, Guarantee};
+use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const THEOREM2: Source = Source {
     id: "wang.theorem2",
@@ -43,8 +43,9 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
             "A model with the kernel angular would have it.",
         );
     }
-    let Some((q, fitted)) = evidence.exact.as_ref().and_then(|e| Some((e.quadratic_form, e.fitted_square?))) else {
-        return THEOREM2.unavailable(NEEDS_EXACT, ASK_FOR_EXACT);
+    let Some(((q, _), (_, fitted))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
+    else {
+        return THEOREM2.unmeasured(Lack::ExactSolution);
     };
     // Q − ‖Kα‖²/n ≥ 0 because ‖K‖ ≤ n; rounding may say otherwise.
     let core = (q - fitted / evidence.sample_count as f64).max(0.0);

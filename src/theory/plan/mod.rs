@@ -1,0 +1,221 @@
+//! How many features a target takes, theorem by theorem, before anything is trained.
+//!
+//! Nothing is known of the targets but their mean square, so Theorem 1 appears at its worst Q (Remark 1).
+
+/// What each theorem asks for.
+mod choices;
+
+use super::Form;
+use super::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
+use choices::{ABSOLUTE, Leverage, RELATIVE};
+use serde::Serialize;
+
+/// What is planned for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Problem {
+    /// n.
+    pub sample_count: usize,
+    /// d.
+    pub input_dim: usize,
+    /// b.
+    pub feature_bound: f64,
+    /// s/m of the map: 2 for pair, 1 for the others.
+    pub columns_per_draw: usize,
+    /// λ.
+    pub ridge: PlannedRidge,
+    /// δ.
+    pub failure_probability: f64,
+    /// (1/n)Σy², centred.
+    pub target_mean_square: f64,
+    /// d(λ), where it is known.
+    pub effective_dimension: Option<f64>,
+}
+
+/// How λ will be chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlannedRidge {
+    /// Given.
+    Fixed(f64),
+    /// 1/√n.
+    InverseSqrtN,
+    /// The smallest that a bound certifies for the planned number of features.
+    Certified,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target {
+    /// E(f_s − f)² at most this.
+    Error(f64),
+    /// Δ at most this.
+    SpectralDelta(f64),
+    /// The learning rate of the exact method, under these assumptions.
+    Rate(Regularity),
+}
+
+/// What one theorem asks for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// The guarantee it belongs to.
+    pub id: &'static str,
+    /// Whether the count is a requirement or a rate with unknown factor.
+    pub form: Form,
+    /// s; none where no number of features is enough.
+    pub feature_count: Option<u64>,
+    /// The λ it holds at.
+    pub ridge: f64,
+    /// Of training and serving that many features.
+    pub cost: Option<Cost>,
+    /// For a reader who is not a specialist.
+    pub statement: String,
+}
+
+/// What a number of features costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cost {
+    /// The Gram matrix, the frequencies and the weights while training.
+    pub memory_bytes: f64,
+    /// Features of all rows, their Gram matrix, its Cholesky factor.
+    pub training_flops: f64,
+    /// Of one row.
+    pub prediction_flops: f64,
+}
+
+const F64_BYTES: f64 = 8.0;
+
+impl Cost {
+    /// Of s features by m draws in d dimensions on n rows: 2nmd + ns² + s³/3 to train, 2md + 2s to predict.
+    fn of(problem: &Problem, feature_count: f64) -> Self {
+        let (n, d, s) = (problem.sample_count as f64, problem.input_dim as f64, feature_count);
+        let m = s / problem.columns_per_draw as f64;
+        Self {
+            memory_bytes: F64_BYTES * (s * s + m * d + s),
+            training_flops: 2.0 * n * m * d + n * s * s + s * s * s / 3.0,
+            prediction_flops: 2.0 * m * d + 2.0 * s,
+        }
+    }
+}
+
+/// The choices for a target, one for each theorem that speaks of it.
+pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
+    match target {
+        Target::Error(error) => vec![
+            problem.for_error("wang.remark1", error, &ABSOLUTE),
+            problem.for_error("bochner.theorem1_relative", error, &RELATIVE),
+        ],
+        Target::SpectralDelta(delta) => vec![
+            problem.for_delta("avron.theorem7", delta, Leverage::Plain),
+            problem.for_delta("avron.lemma6", delta, Leverage::Dimension),
+        ],
+        Target::Rate(regularity) => {
+            let Problem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
+            let without_leverage = Regularity { leverage: 1.0, ..regularity };
+            vec![
+                problem.for_rate("rudi_rosasco.theorem1", worst_case_rate(b, n, delta), WORST_CASE),
+                problem.for_rate("rudi_rosasco.theorem2", rate(without_leverage, b, n, delta), without_leverage),
+                problem.for_rate("rudi_rosasco.theorem3", rate(regularity, b, n, delta), regularity),
+                problem.for_classifier("li.corollary1", Leverage::Plain),
+                problem.for_classifier("li.corollary2", Leverage::Dimension),
+            ]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{avron, wang};
+    use super::choices::relative_constant;
+    use super::*;
+
+    const PROBLEM: Problem = Problem {
+        sample_count: 16_000,
+        input_dim: 8,
+        feature_bound: 1.0,
+        columns_per_draw: 2,
+        ridge: PlannedRidge::Fixed(0.1),
+        failure_probability: 0.05,
+        target_mean_square: 1.0,
+        effective_dimension: Some(20.0),
+    };
+
+    /// Remark 1: (1/(m·0.1))·1 ≤ 0.01 at m = 1000 draws, 2000 columns.
+    #[test]
+    fn remark_1_by_hand() {
+        let choice = &plan(&PROBLEM, Target::Error(0.01))[0];
+        assert_eq!((choice.id, choice.feature_count), ("wang.remark1", Some(2_000)));
+        let cost = choice.cost.unwrap();
+        assert_eq!(cost.memory_bytes, 8.0 * (4_000_000.0 + 8_000.0 + 2_000.0));
+        assert_eq!(cost.prediction_flops, 20_000.0);
+        assert!((cost.training_flops - (256e6 + 64e9 + 8e9 / 3.0)).abs() < 1.0);
+    }
+
+    /// What is planned for an error meets it, and one draw fewer does not.
+    #[test]
+    fn the_relative_count_is_the_smallest() {
+        let certified = Problem { ridge: PlannedRidge::Certified, ..PROBLEM };
+        for problem in [PROBLEM, certified] {
+            let choice = &plan(&problem, Target::Error(0.05))[1];
+            let bound = |columns: u64| {
+                let ridge = problem.ridge(columns as usize);
+                let c = relative_constant(&problem, columns as usize, ridge).unwrap();
+                c / (columns / 2) as f64 * wang::worst_quadratic_form(1.0, ridge)
+            };
+            let columns = choice.feature_count.unwrap();
+            assert!(bound(columns) <= 0.05 && bound(columns - 2) > 0.05, "{columns}");
+        }
+    }
+
+    /// With a certified λ the count is enough at the λ of that very count, and one draw fewer at its own is not.
+    #[test]
+    fn a_certified_ridge_is_that_of_the_features_it_is_told_with() {
+        let certified = Problem { ridge: PlannedRidge::Certified, effective_dimension: None, ..PROBLEM };
+        let choice = &plan(&certified, Target::SpectralDelta(0.5))[0];
+        let columns = choice.feature_count.unwrap() as usize;
+        assert_eq!(choice.ridge, certified.ridge(columns));
+        let need = |columns: usize| {
+            let ridge = certified.ridge(columns);
+            let draws = avron::draws_for_delta(1.0 / ridge, 16_000_f64.min(1.0 / ridge), 0.5, 0.05);
+            2 * draws.ceil() as usize
+        };
+        assert!(need(columns) <= columns && need(columns - 2) > columns - 2, "{columns}");
+        let classifier = &plan(&certified, Target::Rate(WORST_CASE))[3];
+        assert_eq!(classifier.ridge, certified.ridge(classifier.feature_count.unwrap() as usize));
+    }
+
+    #[test]
+    fn every_count_says_its_probability_and_what_it_assumes() {
+        for target in [Target::Error(0.05), Target::SpectralDelta(0.25), Target::Rate(WORST_CASE)] {
+            for choice in plan(&PROBLEM, target) {
+                assert!(choice.statement.contains("probability 95 %"), "{}", choice.statement);
+                assert!(choice.statement.contains(" if "), "{}", choice.statement);
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_ridge_is_out_of_reach_and_says_what_would_do() {
+        let small = Problem { ridge: PlannedRidge::Fixed(1e-6), ..PROBLEM };
+        for choice in plan(&small, Target::Error(0.05)) {
+            assert_eq!((choice.feature_count, choice.cost), (None, None));
+            assert!(choice.statement.contains("it reaches down to"), "{}", choice.statement);
+        }
+        // The relative bound reaches where Theorem 1 does not.
+        let between = plan(&Problem { ridge: PlannedRidge::Fixed(0.01), ..PROBLEM }, Target::Error(0.1));
+        assert_eq!(between[0].feature_count, None);
+        assert!(between[1].feature_count.is_some());
+    }
+
+    #[test]
+    fn spectral_targets_and_rates_name_their_theorems() {
+        let ids = |target| plan(&PROBLEM, target).iter().map(|choice| choice.id).collect::<Vec<_>>();
+        assert_eq!(ids(Target::SpectralDelta(0.5)), ["avron.theorem7", "avron.lemma6"]);
+        assert_eq!(ids(Target::Rate(WORST_CASE)).len(), 5);
+        let [plain, leverage] = &plan(&PROBLEM, Target::SpectralDelta(0.25))[..] else { panic!() };
+        assert!(plain.feature_count.unwrap() < plan(&PROBLEM, Target::SpectralDelta(0.1))[0].feature_count.unwrap());
+        assert_eq!(leverage.feature_count.map(|count| count % 2), Some(0));
+        assert_eq!(plan(&PROBLEM, Target::SpectralDelta(0.6))[0].feature_count, None);
+        for choice in plan(&PROBLEM, Target::Rate(WORST_CASE)) {
+            assert_eq!(choice.form == Form::Rate, choice.id.starts_with("rudi_rosasco"));
+        }
+    }
+}

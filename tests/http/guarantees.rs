@@ -1,0 +1,157 @@
+//! What the guarantees say of measurements that were not made: remedies that work, and the rows they take.
+
+use crate::harness::{Service, waves};
+use serde_json::{Value, json};
+
+/// Ridge, nothing measured against the exact method.
+fn unmeasured() -> Value {
+    json!({"features": {"count": 64}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}})
+}
+
+async fn guarantees(service: &Service, model: &str) -> Value {
+    service.get(&format!("/api/v1/models/{model}/guarantees")).await.ok(200)
+}
+
+fn statement<'a>(guarantees: &'a Value, id: &str) -> &'a str {
+    let list = guarantees["guarantees"].as_array().unwrap();
+    list.iter().find(|guarantee| guarantee["id"] == id).unwrap()["statement"].as_str().unwrap()
+}
+
+const MEASURED: [&str; 7] = [
+    "wang.theorem1_sharp",
+    "wang.eq31",
+    "avron.lemma2",
+    "bochner.certificate_mean",
+    "bochner.certificate_tolerance",
+    "bochner.fresh_features",
+    "bochner.jackknife",
+];
+
+/// Before anything was measured the answer names what takes the rows, and while they are there the job that reads them;
+/// without them everything else is still told.
+#[tokio::test]
+async fn a_model_without_its_data_set_says_what_needed_the_rows() {
+    let service = Service::with_model().await;
+    assert_eq!(service.train("later", "waves", &unmeasured()).await["status"], "succeeded");
+    let before = guarantees(&service, "later").await;
+    assert_eq!((&before["needs_rows"]["available"], &before["needs_rows"]["reason"]), (&json!(true), &Value::Null));
+    let ids = before["needs_rows"]["ids"].as_array().unwrap().clone();
+    assert!(MEASURED[..6].iter().all(|id| ids.contains(&json!(id))), "{ids:?}");
+    assert!(statement(&before, "wang.eq31").ends_with("A certify job would make it available."));
+
+    service.call("DELETE", "/api/v1/datasets/waves").await.ok(204);
+    let after = guarantees(&service, "later").await;
+    assert_eq!((&after["needs_rows"]["available"], &after["needs_rows"]["ids"]), (&json!(false), &json!(ids)));
+    assert!(after["needs_rows"]["reason"].as_str().unwrap().contains("data set is gone"), "{}", after["needs_rows"]);
+    for (then, now) in before["guarantees"].as_array().unwrap().iter().zip(after["guarantees"].as_array().unwrap()) {
+        let needs_rows = ids.contains(&now["id"]);
+        assert_eq!(then == now, !needs_rows, "{now}");
+        assert_eq!(now["statement"].as_str().unwrap().contains("data set is gone"), needs_rows, "{now}");
+        assert_eq!(then["value"], now["value"]);
+    }
+    let spectrum = service.get("/api/v1/models/later/spectrum").await.ok(200);
+    assert!(spectrum["missing"].as_array().unwrap().iter().all(|missing| missing["job"] != "certify"), "{spectrum}");
+
+    // The advice works: the same upload is the same data set.
+    service.upload("name=waves", waves(300)).await.ok(201);
+    let job = service.submit_and_wait(&json!({"type": "certify", "model": "later"})).await;
+    assert_eq!(job["status"], "succeeded", "{job}");
+    assert_eq!(guarantees(&service, "later").await["needs_rows"]["ids"], json!([]));
+}
+
+#[tokio::test]
+async fn an_updated_model_is_not_sent_to_a_job_that_is_refused() {
+    let service = Service::with_model().await;
+    let spec = json!({"features": {"count": 64}, "updatable": true});
+    service.train("grown", "waves", &spec).await;
+    service.upload("name=more", waves(360)).await.ok(201);
+    service.post("/api/v1/models/grown/update", &json!({"dataset": "more"})).await.ok(202);
+    let certify = json!({"type": "certify", "model": "grown"});
+    while service.get("/api/v1/models/grown").await.ok(200)["latest"]["version"] != 2 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    service.post("/api/v1/jobs", &certify).await.refused(409, "model_not_certifiable");
+    let told = guarantees(&service, "grown").await;
+    assert_eq!(told["needs_rows"]["available"], false);
+    assert!(statement(&told, "wang.eq31").contains("a training on all of them at once"), "{told}");
+    // What the added rows alone can tell is measured on them.
+    assert!(told["measured"]["jackknife_error"].as_f64().unwrap() > 0.0, "{told}");
+    assert!(statement(&told, "conformal").contains("of the prediction with probability"), "{told}");
+}
+
+#[tokio::test]
+async fn what_no_job_measures_says_what_to_train_instead() {
+    let service = Service::with_model().await;
+    service.upload("name=kinds&target=even", waves(300)).await.ok(201);
+    for (name, dataset, spec, id, part) in [
+        (
+            "unheld",
+            "waves",
+            json!({"features": {"count": 32}, "validation_fraction": 0}),
+            MEASURED[3],
+            "validation_fraction",
+        ),
+        (
+            "unheld",
+            "waves",
+            json!({"features": {"count": 32}, "validation_fraction": 0}),
+            "conformal",
+            "calibration_fraction",
+        ),
+        ("barless", "waves", json!({"features": {"count": 32}, "error_bars": false}), MEASURED[6], "error_bars"),
+        (
+            "balanced",
+            "kinds",
+            json!({"features": {"count": 32}, "learner": "ridge", "class_weight": "balanced"}),
+            MEASURED[1],
+            "without sample and class weights",
+        ),
+        (
+            "straight",
+            "waves",
+            json!({"features": {"count": 32}, "kernel": {"name": "linear"}}),
+            MEASURED[4],
+            "linear kernel",
+        ),
+    ] {
+        let job = service.train(name, dataset, &spec).await;
+        assert_eq!(job["status"], "succeeded", "{job}");
+        let told = guarantees(&service, name).await;
+        let said = statement(&told, id);
+        assert!(said.contains(part) && !said.contains("certify"), "{id}: {said}");
+    }
+}
+
+/// Two targets are certified by the norm of their differences, labels by that of their decision values; both have the
+/// jackknife estimate.
+#[tokio::test]
+async fn several_targets_and_labels_are_certified_too() {
+    let service = Service::with_model().await;
+    service.upload("name=two&target=y,x", waves(400)).await.ok(201);
+    service.upload("name=kinds&target=even", waves(400)).await.ok(201);
+    for (name, dataset, learner) in [("two", "two", "ridge"), ("kinds", "kinds", "ridge")] {
+        let spec = json!({"features": {"count": 32}, "learner": learner, "lambda": 1e-3});
+        let job = service.train(name, dataset, &spec).await;
+        assert_eq!(job["status"], "succeeded", "{job}");
+        let told = guarantees(&service, name).await;
+        for id in ["bochner.certificate_tolerance", "bochner.jackknife", "conformal"] {
+            assert!(!statement(&told, id).starts_with("Not a guarantee"), "{}", statement(&told, id));
+        }
+        let (measured, estimated) = (&told["measured"]["exact_krr_error"], &told["measured"]["jackknife_error"]);
+        let ratio = estimated.as_f64().unwrap() / measured.as_f64().unwrap();
+        assert!((0.1..10.0).contains(&ratio), "{name}: {estimated} for {measured}");
+        assert_eq!(told["measured"]["spectral_delta_rows"].as_f64(), told["guarantees"][0]["inputs"]["n"].as_f64());
+    }
+}
+
+/// The exact solve of 2,400 rows holds matrices of 2,400 by 2,400, whatever the training was told.
+#[tokio::test]
+async fn a_certify_job_that_cannot_fit_is_refused_with_the_figures() {
+    let service = Service::with(&["--training-memory", "64MiB"]);
+    service.upload("name=waves", waves(3_000)).await.ok(201);
+    let spec = json!({"features": {"count": 16}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
+    assert_eq!(service.train("large", "waves", &spec).await["status"], "succeeded");
+    let refused = service.post("/api/v1/jobs", &json!({"type": "certify", "model": "large"})).await;
+    let detail = refused.refused(507, "memory_budget")["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("the exact solve would need about") && detail.contains("limit is 64 MiB"), "{detail}");
+}
