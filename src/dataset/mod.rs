@@ -43,7 +43,7 @@ pub use error::{DatasetError, Place};
 pub use roles::Roles;
 pub use scaling::{ColumnMoments, Scaling, ScalingRule};
 pub use schema::{Column, ColumnKind, Schema, Task};
-pub use split::{HeldOut, Part, halve_calibration, split};
+pub use split::{HeldOut, Part, split};
 pub use store::{Dataset, DatasetStore, Ingested, UploadOptions};
 pub use table::{Rows, Table};
 pub use upload::{ContentEncoding, UploadLimits};

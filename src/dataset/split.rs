@@ -9,10 +9,8 @@ pub enum Part {
     Training,
     /// Measuring the error.
     Validation,
-    /// Scoring, for intervals and label sets; calibrating probabilities where no rows are there for that alone.
+    /// Calibrating probabilities, and scoring, for intervals and label sets.
     Calibration,
-    /// Calibrating probabilities and nothing else.
-    Slope,
     /// Nothing: its target is unknown.
     Unlabelled,
 }
@@ -49,19 +47,6 @@ pub fn split(groups: &[Option<u32>], held_out: HeldOut, seed: u64) -> Vec<Part> 
         }
     };
     groups.iter().map(assign).collect()
-}
-
-/// Half of the calibration rows, by chance, for calibrating probabilities, where there are two or more.
-pub fn halve_calibration(parts: &mut [Part], seed: u64) {
-    // Of another stream than the split itself.
-    const OTHER: u64 = 0x5e1f_0c0d_e5ca_1e00;
-    let groups: Vec<Option<u32>> = parts.iter().map(|part| (*part == Part::Calibration).then_some(0)).collect();
-    let halves = split(&groups, HeldOut { validation: 0.5, calibration: 0.0 }, seed ^ OTHER);
-    for (part, half) in parts.iter_mut().zip(halves) {
-        if half == Part::Validation {
-            *part = Part::Slope;
-        }
-    }
 }
 
 /// What is still to be taken of a group.
@@ -136,19 +121,6 @@ mod tests {
         assert!(parts.chunks(2).all(|pair| pair.contains(&Part::Training)));
         let single = split(&[Some(0), Some(0), Some(0), Some(1)], held_out(0.5), 3);
         assert_eq!(single[3], Part::Training);
-    }
-
-    #[test]
-    fn calibration_rows_are_halved_and_no_other_is_touched() {
-        let whole = split(&[Some(0); 1000], HeldOut { validation: 0.2, calibration: 0.1 }, 3);
-        let mut halved = whole.clone();
-        halve_calibration(&mut halved, 3);
-        assert_eq!((count(&halved, Part::Calibration), count(&halved, Part::Slope)), (50, 50));
-        let same = |(whole, half): (&Part, &Part)| whole == half || *whole == Part::Calibration;
-        assert!(whole.iter().zip(&halved).all(same));
-        let mut single = [Part::Calibration, Part::Training];
-        halve_calibration(&mut single, 3);
-        assert_eq!(single[0], Part::Calibration);
     }
 
     #[test]

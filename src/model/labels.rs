@@ -50,6 +50,12 @@ impl Labels {
         powers.iter().map(|power| power / total).collect()
     }
 
+    /// How little each label is supported: 1 − p at a slope of 1, whatever the slope of the probabilities. No row that
+    /// was looked at for the slope had a say in it, so that rows which made the slope can be scored as well.
+    pub fn conformal_scores(&self, values: &[f64]) -> Vec<f64> {
+        self.probabilities_at(1.0, values).iter().map(|probability| 1.0 - probability).collect()
+    }
+
     /// Whether the parts fit each other.
     pub fn is_consistent(&self) -> bool {
         self.labels.len() >= 2

@@ -104,9 +104,6 @@ fn check_calibration(model: &FittedModel) -> Result<(), ArtifactError> {
         Head::Numbers { .. } if in_spreads && model.spread.is_none() => {
             Err(ArtifactError::Calibration("the scores are in spreads, and there are none"))
         }
-        Head::Labels(labels) if labels.slope.is_none() => {
-            Err(ArtifactError::Calibration("the scores are of probabilities, and there are none"))
-        }
         Head::Numbers { .. } | Head::Labels(_) => Ok(()),
     }
 }

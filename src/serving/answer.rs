@@ -179,10 +179,11 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The labels whose probability is at least 1 − q, likeliest first.
+    /// The labels whose score is at most q, likeliest first.
     fn label_set(&self, labels: &'a Labels, values: &[f64]) -> Said<'a> {
-        let probabilities = labels.probabilities(values).unwrap_or_default();
-        let within = by_size(&probabilities).into_iter().filter(|&at| 1.0 - probabilities[at] <= self.outputs.quantile);
+        let scores = labels.conformal_scores(values);
+        let likeliest_first = by_size(&labels.probabilities_at(1.0, values)).into_iter();
+        let within = likeliest_first.filter(|&at| scores[at] <= self.outputs.quantile);
         let labels = within.map(|label| labels.labels[label].as_str()).collect();
         Said::LabelSet { labels, coverage: 1.0 - self.outputs.delta }
     }

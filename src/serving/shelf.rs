@@ -223,6 +223,7 @@ impl State {
 
     fn insert(&mut self, artifact: String, model: Arc<ReadyModel>, bytes: usize) {
         self.remove(&artifact);
+        self.clock += 1;
         self.bytes += bytes;
         let version = Arc::clone(&model.entry);
         let meters = Arc::clone(&model.meters);

@@ -11,7 +11,7 @@ use crate::theory::ScoreUnit;
 const KEPT_SCORES: usize = 10_000;
 
 /// Notes the scores: |y − f| of numbers (of several targets the largest, each in units of its own training
-/// error; if asked for, in units of the predictive spread), 1 − p of the true label.
+/// error; if asked for, in units of the predictive spread), and of the true label how little supports it.
 pub(super) fn score(
     run: &Run,
     predictor: Predictor,
@@ -35,10 +35,7 @@ pub(super) fn score(
                     let errors = targets.iter().zip(values).zip(scales).map(|((y, f), s)| (y - f).abs() / scale(s));
                     scores.push(errors.fold(0.0, f64::max));
                 }
-                Head::Labels(labels) => {
-                    let probabilities = labels.probabilities(&values.to_vec());
-                    scores.extend(probabilities.map(|probabilities| 1.0 - probabilities[targets[0] as usize]));
-                }
+                Head::Labels(labels) => scores.push(labels.conformal_scores(&values.to_vec())[targets[0] as usize]),
             }
         }
     })?;
@@ -54,12 +51,12 @@ pub(super) fn score(
     Ok(Predictor::new(model))
 }
 
-/// Calibration rows, unless probabilities were fitted on all of them; else validation rows, unless λ was chosen on
-/// them. Weighted rows stand for others, so no part of them is exchangeable with what comes.
+/// Calibration rows: a slope that was fitted on them changes no score. Without them validation rows, unless λ was chosen
+/// on them. Weighted rows stand for others, so no part of them is exchangeable with what comes.
 fn untouched_part(run: &Run, model: &FittedModel, spec: &TrainSpec, learner: Learner) -> Option<Part> {
     let of_labels = model.head.labels().is_some();
     let free = |part: Part| match part {
-        Part::Calibration => !of_labels || learner.gives_log_odds() || run.rows.count(Part::Slope) > 0,
+        Part::Calibration => true,
         _ => !of_labels || learner.loss().is_none() || spec.lambda != LambdaRule::Search,
     };
     if spec.sample_weight.is_some() {

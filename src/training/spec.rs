@@ -183,14 +183,6 @@ impl TrainSpec {
         held_out(task, self.validation_fraction, self.calibration_fraction)
     }
 
-    /// Whether the validation rows choose λ and the calibration rows would all make probabilities, so that none were
-    /// left to score.
-    pub(super) fn spends_all_held_out(&self, learner: Learner, task: Task) -> bool {
-        let searched = learner.loss().is_some() && self.lambda == LambdaRule::Search;
-        let unmeasured = searched || self.validation_fraction == 0.0;
-        task == Task::Classification && !learner.gives_log_odds() && unmeasured
-    }
-
     /// About how many of the labelled rows are fitted on.
     pub(super) fn training_rows(&self, schema: &Schema) -> u64 {
         fitted_on(schema, self.held_out(schema.task))

@@ -16,9 +16,7 @@ use super::rows::{PartedRows, groups};
 use super::search::Problem;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{BandwidthRule, TrainSpec};
-use crate::dataset::{
-    ColumnMoments, Encoding, Part, Rows, Scaling, ScalingRule, Schema, Task, halve_calibration, split,
-};
+use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, ScalingRule, Schema, Task, split};
 use crate::features::{Kernel, Precision};
 use crate::model::{
     ExactReport, FitReport, FittedModel, Head, InputPipeline, Labels, Predictor, SolverReport, TargetCoding,
@@ -52,10 +50,7 @@ pub fn train(
         true => vec![Some(0); rows.row_count()],
         false => groups(rows, &roles, schema.task == Task::Classification)?,
     };
-    let mut parts = split(&groups, spec.held_out(schema.task), spec.seed);
-    if spec.spends_all_held_out(learner, schema.task) {
-        halve_calibration(&mut parts, spec.seed);
-    }
+    let parts = split(&groups, spec.held_out(schema.task), spec.seed);
     let encoding = Encoding::of(schema, &roles);
     let rows = PartedRows::new(rows, roles, parts);
     let mut run = Run { rows, threads: resources.threads, observer, class_weights: None };
@@ -158,7 +153,7 @@ pub(super) fn report(run: &Run, inputs: &InputPipeline, head: &Head, fit: &Fit) 
         base_version: None,
         added_rows: None,
         validation_rows: run.rows.count(Part::Validation),
-        calibration_rows: run.rows.count(Part::Calibration) + run.rows.count(Part::Slope),
+        calibration_rows: run.rows.count(Part::Calibration),
         unlabelled_rows: run.rows.count(Part::Unlabelled),
         input_dim: inputs.input_dim(),
         constant_inputs: inputs.scaling.constant_count(),
@@ -185,11 +180,10 @@ fn calibrated(run: &Run, mut model: FittedModel, gives_log_odds: bool) -> Result
     let labels = labels.clone();
     let predictor = Predictor::new(model);
     let nothing = Array2::zeros((0, labels.output_count()));
-    let part = if run.rows.count(Part::Slope) > 0 { Part::Slope } else { Part::Calibration };
-    let values = run.evaluate(&predictor, part, nothing, |values, _, predictions| {
+    let values = run.evaluate(&predictor, Part::Calibration, nothing, |values, _, predictions| {
         values.append(Axis(0), predictions).expect("as many columns");
     })?;
-    let classes = Classes::of(run, part, labels.labels.len())?;
+    let classes = Classes::of(run, Part::Calibration, labels.labels.len())?;
     let slope = calibrate(&labels, values.view(), &classes.of_rows, &classes.weights);
     let mut model = predictor.into_model();
     model.head = Head::Labels(Labels { slope, ..labels });
