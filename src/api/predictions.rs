@@ -27,7 +27,8 @@ const ROOM: usize = 64;
 pub(super) async fn predict(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
     let (watch, request) = Watch::start(&state, PredictionRoute::Predict, request);
     let start = watch.start;
-    watch.over(answer(state, parameters, request, start)).await
+    // Boxed, so that the future axum boxes in turn is short to copy.
+    watch.over(Box::pin(answer(state, parameters, request, start))).await
 }
 
 /// `POST …/{model}/versions/{version}/predict`.
@@ -38,7 +39,7 @@ pub(super) async fn predict_version(
 ) -> Response {
     let (watch, request) = Watch::start(&state, PredictionRoute::PredictVersion, request);
     let start = watch.start;
-    watch.over(answer(state, parameters, request, start)).await
+    watch.over(Box::pin(answer(state, parameters, request, start))).await
 }
 
 async fn answer(

@@ -17,6 +17,9 @@ const GROUP: usize = 4;
 /// Rows that share the loads of a panel: twelve sums and two weights fill sixteen registers.
 const TILE_ROWS: usize = 6;
 
+/// From so many rows on, what is left after the last whole tile is made one with zeros: the weights are loaded once.
+const WORTH_A_TILE: usize = 3;
+
 /// Inputs summed over before the next rows: their weights in a panel stay in the first cache.
 const DEPTH: usize = 256;
 
@@ -52,14 +55,15 @@ impl<T: Real> Panels<T> {
 
     /// vᵀx of every draw for each row: `inputs` is rows×d, `angles` rows×stride.
     pub(super) fn project(&self, arch: Arch, inputs: &[T], angles: &mut [T]) {
-        let tiles = inputs.chunks_exact(TILE_ROWS * self.input_dim);
-        let rest = tiles.remainder();
-        let mut packed = Vec::with_capacity(tiles.len() * self.input_dim);
-        for tile in tiles {
-            packed.extend((0..self.input_dim).map(|k| std::array::from_fn(|row| tile[row * self.input_dim + k])));
+        let rest_rows = inputs.len() / self.input_dim % TILE_ROWS;
+        let alone = if rest_rows < WORTH_A_TILE { rest_rows * self.input_dim } else { 0 };
+        let (tiled, rest) = inputs.split_at(inputs.len() - alone);
+        let mut packed = Vec::with_capacity(tiled.len().div_ceil(TILE_ROWS * self.input_dim) * self.input_dim);
+        for tile in tiled.chunks(TILE_ROWS * self.input_dim) {
+            let cell = |row: usize, k: usize| tile.get(row * self.input_dim + k).copied().unwrap_or(T::zero());
+            packed.extend((0..self.input_dim).map(|k| std::array::from_fn(|row| cell(row, k))));
         }
-        let tiled = inputs.len() - rest.len();
-        angles[..tiled / self.input_dim * self.stride].fill(T::zero());
+        angles[..tiled.len() / self.input_dim * self.stride].fill(T::zero());
         arch.dispatch(Project { panels: self, tiles: &packed, rest, angles });
     }
 }
@@ -67,9 +71,9 @@ impl<T: Real> Panels<T> {
 /// A struct and not a closure, for the reason given in `hadamard`.
 struct Project<'a, T> {
     panels: &'a Panels<T>,
-    /// For every whole tile d times one input of its rows.
+    /// For every tile d times one input of its rows.
     tiles: &'a [[T; TILE_ROWS]],
-    /// The rows after the last whole tile.
+    /// The rows after the last tile.
     rest: &'a [T],
     /// Zeros where there are tiles.
     angles: &'a mut [T],
@@ -83,16 +87,16 @@ impl<T: Real> WithSimd for Project<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Panels { input_dim, stride, ref cells } = *self.panels;
         let width = Panels::<T>::WIDTH;
-        let tiled = self.tiles.len() / input_dim * TILE_ROWS;
-        let (tile_angles, rest_angles) = self.angles.split_at_mut(tiled * stride);
+        let tiled = self.angles.len() - self.rest.len() / input_dim * stride;
+        let (tile_angles, rest_angles) = self.angles.split_at_mut(tiled);
         // Groups outermost: the frequencies come from memory once, the rows stay in the cache.
         for (group, cells) in cells.chunks_exact(GROUP * width * input_dim).enumerate() {
             let first = group * GROUP * width;
             for (panel, cells) in cells.chunks_exact(width * input_dim).enumerate() {
                 for (depth, cells) in cells.chunks(DEPTH * width).enumerate() {
                     let tiles = self.tiles.chunks_exact(input_dim);
-                    for (tile, angles) in tiles.zip(tile_angles.chunks_exact_mut(TILE_ROWS * stride)) {
-                        add_tile(simd, cells, &tile[depth * DEPTH..], first + panel * width, angles);
+                    for (tile, angles) in tiles.zip(tile_angles.chunks_mut(TILE_ROWS * stride)) {
+                        add_tile(simd, cells, &tile[depth * DEPTH..], first + panel * width, (angles, stride));
                     }
                 }
             }
@@ -103,12 +107,18 @@ impl<T: Real> WithSimd for Project<'_, T> {
     }
 }
 
-/// Adds Σₖ xₖvₖ over the inputs of `cells` (depth×width) to the angles of a tile, from draw `first` on.
+/// Adds Σₖ xₖvₖ over the inputs of `cells` (depth×width) to the angles of the rows that a tile has, from draw `first`
+/// on.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn add_tile<S: Simd, T: Real>(simd: S, cells: &[T], tile: &[[T; TILE_ROWS]], first: usize, angles: &mut [T]) {
+fn add_tile<S: Simd, T: Real>(
+    simd: S,
+    cells: &[T],
+    tile: &[[T; TILE_ROWS]],
+    first: usize,
+    (angles, stride): (&mut [T], usize),
+) {
     let width = Panels::<T>::WIDTH;
-    let stride = angles.len() / TILE_ROWS;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     // Two vectors at a time; with AVX-512 that is the whole width.
     for offset in (0..width).step_by(2 * lanes) {

@@ -9,9 +9,12 @@ use ndarray::{Array2, ArrayView2, Axis};
 use pulp::Arch;
 use std::f64::consts::TAU;
 
-/// Rows whose angles are held at once: they stay in the second cache until the cosine takes them.
-/// A multiple of the six that dense frequencies take together.
+/// Rows whose angles are held at once: they stay in the second cache until the cosine takes them. With many inputs
+/// frequencies are what does not stay there, and more rows share them. Multiples of the six that dense frequencies take
+/// together.
 const CHUNK_ROWS: usize = 48;
+const MANY_INPUTS: usize = 256;
+const CHUNK_ROWS_OF_MANY: usize = 96;
 
 /// ψ in one precision.
 pub struct Projector<T> {
@@ -117,8 +120,9 @@ impl<T: Wave> Projector<T> {
     fn for_each_row(&self, inputs: ArrayView2<f64>, mut take: impl FnMut(Arch, &mut [T])) {
         let arch = instructions_for(inputs.nrows());
         let stride = self.stride();
-        let mut angles = Aligned::zeros(inputs.nrows().min(CHUNK_ROWS) * stride);
-        for inputs in inputs.axis_chunks_iter(Axis(0), CHUNK_ROWS) {
+        let chunk_rows = if inputs.ncols() < MANY_INPUTS { CHUNK_ROWS } else { CHUNK_ROWS_OF_MANY };
+        let mut angles = Aligned::zeros(inputs.nrows().min(chunk_rows) * stride);
+        for inputs in inputs.axis_chunks_iter(Axis(0), chunk_rows) {
             self.fill_angles(arch, inputs, &mut angles[..inputs.nrows() * stride]);
             for angles in angles.chunks_exact_mut(stride).take(inputs.nrows()) {
                 take(arch, &mut angles[..self.draw_count]);
