@@ -51,7 +51,9 @@ impl<T: Real> BlockGram<T> {
         for (row, features) in features.chunks_exact_mut(s).enumerate() {
             if weights.is_some() {
                 let root = T::from_f64(weight(row).sqrt());
-                features.iter_mut().for_each(|value| *value = *value * root);
+                for value in &mut *features {
+                    *value = *value * root;
+                }
             }
             self.rows.push(features);
         }

@@ -61,7 +61,9 @@ impl Gram {
     pub fn add<T: Real>(&mut self, blocks: &[BlockGram<T>], threads: usize) {
         let rows: Vec<_> = blocks.iter().map(BlockGram::rows).collect();
         add_outer_products(&rows, &mut self.products, threads);
-        blocks.iter().for_each(|block| self.sums.add(block.sums()));
+        for block in blocks {
+            self.sums.add(block.sums());
+        }
     }
 
     /// Adds the rows of an earlier fit.

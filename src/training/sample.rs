@@ -14,7 +14,7 @@ pub(super) struct Blocks(Vec<Vec<Range<usize>>>);
 impl Blocks {
     /// All rows.
     fn all(row_count: usize) -> Self {
-        let block = |first: usize| vec![first..row_count.min(first + BLOCK_ROWS)];
+        let block = |first: usize| std::iter::once(first..row_count.min(first + BLOCK_ROWS)).collect();
         Self((0..row_count).step_by(BLOCK_ROWS).map(block).collect())
     }
 

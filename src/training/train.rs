@@ -46,9 +46,10 @@ pub fn train(
     let learner = spec.learner_for(schema.task);
     let roles = spec.roles(schema);
     let all_alike = schema.task == Task::Regression && schema.target_columns().all(|target| target.missing == 0);
-    let groups = match all_alike {
-        true => vec![Some(0); rows.row_count()],
-        false => groups(rows, &roles, schema.task == Task::Classification)?,
+    let groups = if all_alike {
+        vec![Some(0); rows.row_count()]
+    } else {
+        groups(rows, &roles, schema.task == Task::Classification)?
     };
     let parts = split(&groups, spec.held_out(schema.task), spec.seed);
     let encoding = Encoding::of(schema, &roles);
