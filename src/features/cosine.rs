@@ -118,19 +118,19 @@ impl Circular for f64 {
         const HIGH: f64 = 1.570_796_326_734_125_6;
         const MIDDLE: f64 = 6.077_100_506_303_966e-11;
         const LOW: f64 = 2.022_266_248_795_950_6e-21;
-        let shifted = self.mul_add(std::f64::consts::FRAC_2_PI, ROUNDER);
+        let shifted = self * std::f64::consts::FRAC_2_PI + ROUNDER;
         let quadrant = shifted.to_bits(); // its low two bits are k mod 4
         let k = shifted - ROUNDER;
-        let r = (-k).mul_add(LOW, (-k).mul_add(MIDDLE, (-k).mul_add(HIGH, self))); // x = k·π/2 + r, |r| ≤ π/4
+        let r = ((self - k * HIGH) - k * MIDDLE) - k * LOW; // x = k·π/2 + r, |r| ≤ π/4
         let z = r * r;
-        let odd = z.mul_add(1.589_690_995_211_55e-10, -2.505_076_025_340_686_3e-8);
-        let odd = z.mul_add(z.mul_add(odd, 2.755_731_370_707_006_8e-6), -1.984_126_982_985_795e-4);
-        let odd = z.mul_add(z.mul_add(odd, 8.333_333_333_322_49e-3), -1.666_666_666_666_663_2e-1);
-        let sine = (r * z).mul_add(odd, r);
-        let even = z.mul_add(-1.135_964_755_778_819_5e-11, 2.087_572_321_298_175e-9);
-        let even = z.mul_add(z.mul_add(even, -2.755_731_435_139_066_3e-7), 2.480_158_728_947_673e-5);
-        let even = z.mul_add(z.mul_add(even, -1.388_888_888_887_411e-3), 4.166_666_666_666_66e-2);
-        let cosine = z.mul_add(z.mul_add(even, -0.5), 1.0);
+        let odd = 8.333_333_333_322_49e-3
+            + z * (-1.984_126_982_985_795e-4
+                + z * (2.755_731_370_707_006_8e-6 + z * (-2.505_076_025_340_686_3e-8 + z * 1.589_690_995_211_55e-10)));
+        let sine = r + r * z * (-1.666_666_666_666_663_2e-1 + z * odd);
+        let even = -1.388_888_888_887_411e-3
+            + z * (2.480_158_728_947_673e-5
+                + z * (-2.755_731_435_139_066_3e-7 + z * (2.087_572_321_298_175e-9 - z * 1.135_964_755_778_819_5e-11)));
+        let cosine = 1.0 - (0.5 * z - z * z * (4.166_666_666_666_66e-2 + z * even));
         let (c, s) = if quadrant & 1 == 0 { (cosine, sine) } else { (sine, cosine) };
         let cosine_sign = (quadrant.wrapping_add(1) & 2) << 62;
         let sine_sign = (quadrant & 2) << 62;
