@@ -1,6 +1,6 @@
 //! The composition root, used by the binary and by tests: stores, workers, routes.
 
-use crate::api::{self, AppState};
+use crate::api::{self, AppState, Front};
 use crate::config::Config;
 use crate::database::Database;
 use crate::dataset::{DatasetError, DatasetStore};
@@ -15,6 +15,7 @@ use crate::training::SpecLimits;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +51,7 @@ pub enum StartError {
 /// A running service without its socket.
 pub struct App {
     /// All routes.
-    pub router: axum::Router,
+    pub front: Front,
     /// The queue, to be drained at the end.
     pub jobs: JobPool,
     state: AppState,
@@ -86,7 +87,15 @@ impl App {
         let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
         let jobs = JobPool::start(database, settings, Arc::new(runner))?;
         let state = AppState::new(config, datasets, jobs.clone(), registry, shelf, metrics);
-        Ok(Self { router: api::router(state.clone()), jobs, state, _lock: lock })
+        Ok(Self { front: Front::new(state.clone()), jobs, state, _lock: lock })
+    }
+
+    /// Answers on a socket until `stop` ends, then lets every connection finish the request it is at.
+    pub fn serve<S>(&self, listener: TcpListener, stop: S) -> impl Future<Output = ()> + Send + use<S>
+    where
+        S: Future<Output = ()> + Send,
+    {
+        api::serve(listener, self.front.clone(), stop)
     }
 
     /// From now on `/readyz` says no.

@@ -100,9 +100,7 @@ fn modules_use_only_what_they_may() {
 fn some_crates_have_one_owner() {
     for (path, text) in source_files() {
         for (word, owner) in OWNED {
-            // The composition root holds the router, the command line serves it.
-            let may = path.starts_with(owner) || (word == "axum" && matches!(path.as_str(), "app.rs" | "cli/serve.rs"));
-            assert!(may || !code(&text).contains(word), "{path} names {word}");
+            assert!(path.starts_with(owner) || !code(&text).contains(word), "{path} names {word}");
         }
     }
 }

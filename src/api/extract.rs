@@ -10,6 +10,7 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -148,19 +149,51 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
     }
 }
 
-/// A model and, where the route has one, a version, from the path of a route that predicts.
-pub(super) struct ModelPath<'a> {
-    pub(super) name: &'a str,
-    pub(super) version: Option<u32>,
+/// A model and, where the route has one, a version, as the path of a route that predicts has them.
+pub(super) struct ModelPath {
+    name: String,
+    version: Option<String>,
 }
 
-impl<'a> ModelPath<'a> {
-    /// Reads the parameters of a route without taking them apart again and again.
-    pub(super) fn read(parameters: &'a RawPathParams) -> Result<Self, ApiError> {
-        let find = |wanted: &str| parameters.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-        let name = find("model").unwrap_or_default();
-        check_model_reference(name)?;
-        Ok(Self { name, version: find("version").map(read_version).transpose()? })
+impl ModelPath {
+    /// `path` behind `prefix` if it is `model/verb` or `model/versions/version/verb` with nothing in it to decode.
+    pub(super) fn between(prefix: &str, path: &str, verb: &str) -> Option<Self> {
+        let segments = path.strip_prefix(prefix)?.strip_suffix(verb)?.strip_suffix('/')?;
+        if segments.contains('%') {
+            return None;
+        }
+        let (name, version) = match segments.split_once('/') {
+            Some((name, rest)) => (name, Some(rest.strip_prefix("versions/")?)),
+            None => (segments, None),
+        };
+        let is_segment = |text: &str| !text.is_empty() && !text.contains('/');
+        let whole = is_segment(name) && version.is_none_or(is_segment);
+        whole.then(|| Self { name: name.to_owned(), version: version.map(str::to_owned) })
+    }
+
+    /// Whether it names a version.
+    pub(super) fn has_version(&self) -> bool {
+        self.version.is_some()
+    }
+
+    /// The model's name or alias, and the version, checked.
+    pub(super) fn read(&self) -> Result<(&str, Option<u32>), ApiError> {
+        check_model_reference(&self.name)?;
+        Ok((&self.name, self.version.as_deref().map(read_version).transpose()?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ModelPath {
+    type Rejection = Infallible;
+
+    /// What is no text becomes no name of a model, and is refused as such.
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let parameters = RawPathParams::from_request_parts(parts, state).await.ok();
+        let find = |wanted: &str| {
+            let mut all = parameters.iter().flatten();
+            all.find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
+        };
+        Ok(Self { name: find("model").unwrap_or_default(), version: find("version") })
     }
 }
 

@@ -12,6 +12,12 @@ mod observe;
 /// The same for requests that must be answered in microseconds.
 mod watch;
 
+/// The way in: predictions at once, the rest through the route table.
+mod front;
+
+/// Connections.
+mod connections;
+
 /// Request bodies.
 mod body;
 
@@ -78,6 +84,8 @@ mod plan;
 /// Health, metrics, version, limits, contract.
 mod operations;
 
+pub use connections::serve;
+pub use front::Front;
 pub use state::AppState;
 
 use axum::Router;
@@ -89,7 +97,7 @@ use error::ApiError;
 use tower_http::catch_panic::CatchPanicLayer;
 
 /// The route table.
-pub fn router(state: AppState) -> Router {
+fn router(state: AppState) -> Router {
     let refuse = no_such_method.layer(from_fn_with_state(state.clone(), observe::observe));
     Router::new()
         .route("/api/v1/datasets", post(datasets::upload).get(datasets::list))
@@ -142,12 +150,12 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/predict", post(predictions::predict).fallback(refuse.clone()))
         .route(
             "/api/v1/models/{model}/versions/{version}/predict",
-            post(predictions::predict_version).fallback(refuse.clone()),
+            post(predictions::predict).fallback(refuse.clone()),
         )
         .route("/v2/models/{model}/infer", post(inference_v2::infer).fallback(refuse.clone()))
         .route(
             "/v2/models/{model}/versions/{version}/infer",
-            post(inference_v2::infer_version).fallback(refuse.clone()),
+            post(inference_v2::infer).fallback(refuse.clone()),
         )
         .route("/invocations", post(mlflow::invoke).fallback(refuse.clone()))
         .with_state(state)

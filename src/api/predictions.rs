@@ -14,7 +14,7 @@ use crate::serving::{
     Answer, AnswerWriter, Format, JsonRequest, OutputRequest, Outputs, ReadyModel, Refusal, read_request,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -23,34 +23,19 @@ use std::time::Instant;
 /// Bytes that a short answer takes, about.
 const ROOM: usize = 64;
 
-/// `POST …/{model}/predict`: by the newest version, or that of the alias.
-pub(super) async fn predict(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
-    let (watch, request) = Watch::start(&state, PredictionRoute::Predict, request);
+/// `POST …/{model}/predict`: by the newest version, or that of the alias. `POST …/{model}/versions/{version}/predict`.
+pub(super) async fn predict(State(state): State<AppState>, path: ModelPath, request: Request) -> Response {
+    let route = if path.has_version() { PredictionRoute::PredictVersion } else { PredictionRoute::Predict };
+    let (watch, request) = Watch::start(&state, route, request);
     let start = watch.start;
-    // Boxed, so that the future axum boxes in turn is short to copy.
-    watch.over(Box::pin(answer(state, parameters, request, start))).await
+    // Boxed, so that the future around it is short to copy.
+    watch.over(Box::pin(answer(state, path, request, start))).await
 }
 
-/// `POST …/{model}/versions/{version}/predict`.
-pub(super) async fn predict_version(
-    State(state): State<AppState>,
-    parameters: RawPathParams,
-    request: Request,
-) -> Response {
-    let (watch, request) = Watch::start(&state, PredictionRoute::PredictVersion, request);
-    let start = watch.start;
-    watch.over(Box::pin(answer(state, parameters, request, start))).await
-}
-
-async fn answer(
-    state: AppState,
-    parameters: RawPathParams,
-    request: Request,
-    start: Instant,
-) -> Result<Response, ApiError> {
-    let path = ModelPath::read(&parameters)?;
+async fn answer(state: AppState, path: ModelPath, request: Request, start: Instant) -> Result<Response, ApiError> {
+    let (name, version) = path.read()?;
     let deadline = deadline(&state, request.headers(), start)?;
-    let model = state.load_by(path.name, path.version, deadline).await?;
+    let model = state.load_by(name, version, deadline).await?;
     let outcome = answer_by(&state, &model, request, deadline).await;
     counted(&model, Protocol::Native, start, outcome)
 }

@@ -36,11 +36,8 @@ async fn run(config: Config) -> Result<(), String> {
     }
 
     let (stop, mut stopped) = tokio::sync::watch::channel(false);
-    let router = app.router.clone();
-    let server = tokio::spawn(async move {
-        let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-        axum::serve(listener, router).with_graceful_shutdown(until).await
-    });
+    let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
+    let server = tokio::spawn(app.serve(listener, until));
 
     wait_for_signal().await?;
     tracing::info!(grace_seconds = grace.as_secs(), "stopping: no new connections, running jobs go back to the queue");

@@ -87,12 +87,12 @@ impl Service {
     pub(crate) async fn listen(&self) -> std::net::SocketAddr {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(axum::serve(listener, self.app.router.clone()).into_future());
+        tokio::spawn(self.app.serve(listener, std::future::pending()));
         address
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.app.router.clone().oneshot(request).await.unwrap();
+        let response = self.app.front.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }

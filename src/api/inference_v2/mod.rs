@@ -33,7 +33,7 @@ use crate::model::Predictions;
 use crate::serving::{Output, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Bytes;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
@@ -52,33 +52,18 @@ const SPARE_INPUTS: usize = 1024;
 /// Answers smaller than this are not worth compressing.
 const WORTH_COMPRESSING: usize = 1024;
 
-/// `POST /v2/models/{model}/infer`.
-pub(super) async fn infer(State(state): State<AppState>, parameters: RawPathParams, request: Request) -> Response {
-    let (watch, request) = Watch::start(&state, PredictionRoute::Infer, request);
+/// `POST /v2/models/{model}/infer` and `POST /v2/models/{model}/versions/{version}/infer`.
+pub(super) async fn infer(State(state): State<AppState>, path: ModelPath, request: Request) -> Response {
+    let route = if path.has_version() { PredictionRoute::InferVersion } else { PredictionRoute::Infer };
+    let (watch, request) = Watch::start(&state, route, request);
     let start = watch.start;
-    watch.over(answer(state, parameters, request, start)).await
+    watch.over(answer(state, path, request, start)).await
 }
 
-/// `POST /v2/models/{model}/versions/{version}/infer`.
-pub(super) async fn infer_version(
-    State(state): State<AppState>,
-    parameters: RawPathParams,
-    request: Request,
-) -> Response {
-    let (watch, request) = Watch::start(&state, PredictionRoute::InferVersion, request);
-    let start = watch.start;
-    watch.over(answer(state, parameters, request, start)).await
-}
-
-async fn answer(
-    state: AppState,
-    parameters: RawPathParams,
-    request: Request,
-    start: Instant,
-) -> Result<Response, ApiError> {
-    let path = ModelPath::read(&parameters)?;
+async fn answer(state: AppState, path: ModelPath, request: Request, start: Instant) -> Result<Response, ApiError> {
+    let (name, version) = path.read()?;
     let deadline = deadline(&state, request.headers(), start)?;
-    let model = state.load_by(path.name, path.version, deadline).await?;
+    let model = state.load_by(name, version, deadline).await?;
     // Stock clients send no content type, so that none is asked for.
     let (parts, body) = request.into_parts();
     let outcome = match read_body(&state, &model, &parts.headers, body, deadline).await {
