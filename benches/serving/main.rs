@@ -96,16 +96,25 @@ fn single() {
     );
 }
 
-/// Merged requests against one at a time, 8,192 features, 784 inputs, 64 connections.
+/// Merged requests against one at a time, 8,192 features, 784 inputs, 64 connections. A pair of features shares a
+/// frequency, so that the map decides how many there are to multiply with.
 fn batcher() {
+    for (map, frequencies) in [("pair", 4096), ("phase", 8192)] {
+        println!("single rows, s = 8192, d = 784, map {map}: {frequencies} frequencies, 64 connections");
+        merge(map);
+    }
+}
+
+fn merge(map: &str) {
     let folder = tempfile::tempdir().unwrap();
     {
         let server = Server::start(folder.path(), &[]);
         server.upload("d", 600, 784);
-        server.train("m", "d", &spec(8192));
+        let mut spec = spec(8192);
+        spec["features"]["map"] = json!(map);
+        server.train("m", "d", &spec);
     }
     let request = post("/api/v1/models/m/predict", &body(1, 784));
-    println!("single rows, s = 8192, d = 784, 64 connections");
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
         let measure = |flags: &[&str]| {

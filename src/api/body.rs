@@ -39,8 +39,12 @@ pub(super) fn content_encoding(headers: &HeaderMap) -> Result<ContentEncoding, A
 
 /// Refuses a body whose announced length is over the limit before any of it is sent.
 pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), ApiError> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+    let over = announced_length(headers).is_some_and(|length| length > limit);
+    if over { Err(ApiError::too_large(limit)) } else { Ok(()) }
+}
+
+fn announced_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// A body of more bytes takes room that all requests share, and is worked on off the async threads.
@@ -80,7 +84,8 @@ pub(super) async fn read_whole(
     let limit = state.config.max_request.0;
     let encoding = content_encoding(headers)?;
     refuse_announced(headers, limit)?;
-    let mut collecting = std::pin::pin!(collect(body, limit, Room { all: &state.bodies, taken: None }));
+    let expected = announced_length(headers).map_or(0, |length| length as usize);
+    let mut collecting = std::pin::pin!(collect(body, expected, limit, Room { all: &state.bodies, taken: None }));
     // A small body came with its head, and needs no timer.
     let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {
         outcome?
@@ -115,8 +120,12 @@ fn decompress(encoding: ContentEncoding, bytes: &Bytes, limit: u64, mut room: Ro
     }
 }
 
+/// Most that is set aside for a body before it has come.
+const MOST_RESERVED: usize = 16 << 20;
+
 async fn collect(
     body: Body,
+    expected: usize,
     limit: u64,
     mut room: Room<'_>,
 ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), ApiError> {
@@ -129,7 +138,8 @@ async fn collect(
     room.hold(first.len())?;
     // Most bodies are one chunk, which needs no copy.
     let Some(second) = chunks.next().await else { return Ok((first, room.taken)) };
-    let mut bytes = first.to_vec();
+    let mut bytes = Vec::with_capacity(expected.min(MOST_RESERVED).max(first.len()));
+    bytes.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(chunk) = next {
         let chunk = chunk.map_err(broke)?;

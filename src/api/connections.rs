@@ -42,9 +42,8 @@ pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output
 
 async fn answer(stream: TcpStream, front: Front, mut running: watch::Receiver<()>) {
     let _ = stream.set_nodelay(true); // an answer is one write: there is nothing to wait for
-    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        front.clone().call(request.map(Body::new))
-    });
+    let service =
+        hyper::service::service_fn(move |request: hyper::Request<Incoming>| front.clone().call(request.map(Body::new)));
     let mut connection = pin!(http1::Builder::new().writev(false).serve_connection(TokioIo::new(stream), service));
     let mut stopped = pin!(running.changed());
     let outcome = tokio::select! {

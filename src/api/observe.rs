@@ -24,7 +24,8 @@ pub(super) async fn observe(State(state): State<AppState>, request: Request, nex
     let method = method_label(request.method());
     let uri = request.uri().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id, method, route, trace = tracing::field::Empty);
+    let text = id.to_str().unwrap_or_default();
+    let span = tracing::info_span!("request", id = text, method, route, trace = tracing::field::Empty);
     if let Some(trace) = trace_id(request.headers()) {
         span.record("trace", trace);
     }
@@ -33,14 +34,12 @@ pub(super) async fn observe(State(state): State<AppState>, request: Request, nex
     let _entered = span.enter();
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         let allow = response.headers_mut().remove(axum::http::header::ALLOW);
-        response = error.render(uri.path(), &id);
+        response = error.render(uri.path(), text);
         if let Some(allow) = allow {
             response.headers_mut().insert(axum::http::header::ALLOW, allow);
         }
     }
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(REQUEST_ID, value);
-    }
+    response.headers_mut().insert(REQUEST_ID, id);
     let status = response.status().as_u16();
     let seconds = start.elapsed().as_secs_f64();
     // A line for each of a million predictions a day would drown what matters; metrics count them.
@@ -61,20 +60,21 @@ fn method_label(method: &Method) -> String {
 }
 
 /// The sender's id if it is sane, else a new one.
-pub(super) fn request_id(headers: &HeaderMap) -> String {
-    let sane = |id: &&str| {
-        (1..=128).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
+pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let sane = |id: &&HeaderValue| {
+        let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
+        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(allowed)
     };
-    headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(sane).map_or_else(new_id, str::to_owned)
+    headers.get(REQUEST_ID).filter(sane).cloned().unwrap_or_else(new_id)
 }
 
 /// Random bits of this process and a count: no two requests share an id, and none needs the system's randomness.
-fn new_id() -> String {
+fn new_id() -> HeaderValue {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| uuid::Uuid::now_v7().as_u64_pair().1);
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = u128::from(*PROCESS) << 32 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
-    let digit = |place: usize| char::from_digit((number >> (92 - 4 * place)) as u32 & 15, 16).unwrap_or('0');
-    (0..24).map(digit).collect()
+    let digits: [u8; 24] = std::array::from_fn(|place| b"0123456789abcdef"[(number >> (92 - 4 * place)) as usize & 15]);
+    HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("unknown")) // digits are always a value
 }
 
 /// The trace id of a W3C `traceparent`, so that our log lines can be found from the caller's trace.

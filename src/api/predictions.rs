@@ -28,8 +28,7 @@ pub(super) async fn predict(State(state): State<AppState>, path: ModelPath, requ
     let route = if path.has_version() { PredictionRoute::PredictVersion } else { PredictionRoute::Predict };
     let (watch, request) = Watch::start(&state, route, request);
     let start = watch.start;
-    // Boxed, so that the future around it is short to copy.
-    watch.over(Box::pin(answer(state, path, request, start))).await
+    watch.over(answer(state, path, request, start)).await
 }
 
 async fn answer(state: AppState, path: ModelPath, request: Request, start: Instant) -> Result<Response, ApiError> {

@@ -18,7 +18,7 @@ pub(super) struct Watch {
     route: PredictionRoute,
     /// When it came.
     pub(super) start: Instant,
-    id: String,
+    id: HeaderValue,
     trace: Option<String>,
 }
 
@@ -33,18 +33,20 @@ impl Watch {
     pub(super) async fn over(self, work: impl Future<Output = Result<Response, ApiError>>) -> Response {
         let outcome = AssertUnwindSafe(work).catch_unwind().await;
         let outcome = outcome.unwrap_or_else(|_| Err(ApiError::internal("a handler panicked")));
-        let mut response = outcome.unwrap_or_else(|error| error.render(self.route.path(), &self.id));
-        if let Ok(id) = HeaderValue::from_str(&self.id) {
-            response.headers_mut().insert(REQUEST_ID, id);
-        }
+        let mut response = outcome.unwrap_or_else(|error| error.render(self.route.path(), self.id()));
+        response.headers_mut().insert(REQUEST_ID, self.id.clone());
         self.count(response.status());
         response
+    }
+
+    fn id(&self) -> &str {
+        self.id.to_str().unwrap_or_default()
     }
 
     fn count(&self, status: StatusCode) {
         let seconds = self.start.elapsed().as_secs_f64();
         self.state.metrics.prediction_answered(self.route, status.as_u16(), seconds);
-        let (id, route, trace) = (&self.id, self.route.path(), self.trace.as_deref());
+        let (id, route, trace) = (self.id(), self.route.path(), self.trace.as_deref());
         let (status, latency_ms) = (status.as_u16(), seconds * 1e3);
         if status >= 500 || seconds > SLOW_SECONDS {
             tracing::info!(id, route, trace, status, latency_ms, "answered");

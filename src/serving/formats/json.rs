@@ -65,7 +65,13 @@ struct Members {
 
 /// Reads a request of at most `row_limit` rows.
 pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Result<JsonRequest, Refusal> {
-    let mut json = Jiter::new(body).with_allow_inf_nan(); // to be refused with row and column
+    // Once rows were scanned, a reader knows no longer where it is: what it stumbles over is read again from the start.
+    read_members(body, model, row_limit, true).or_else(|_| read_members(body, model, row_limit, false))
+}
+
+fn read_members(body: &[u8], model: &FittedModel, limit: usize, scan: bool) -> Result<JsonRequest, Refusal> {
+    let mut rest = body;
+    let mut json = reader(rest);
     let mut members = Members::default();
     if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
         return Err(Refusal::not_an_object(&mut json));
@@ -78,11 +84,24 @@ pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Resul
         if matches!(known, Member::Rows | Member::Records) && (members.rows.is_some() || members.records.is_some()) {
             return Err(Refusal::invalid("", EITHER));
         }
-        members.read(known, &mut json, model, row_limit)?;
+        let here = &rest[json.current_index()..];
+        let scanned = if scan && known == Member::Rows { Grid::scan(here, "/rows", model, limit) } else { None };
+        if let Some((grid, end)) = scanned {
+            members.rows = Some(grid);
+            rest = &here[end..];
+            json = reader(rest);
+        } else {
+            members.read(known, &mut json, model, limit)?;
+        }
         member = step(&mut json, Jiter::next_key)?;
     }
     json.finish().map_err(|error| Refusal::json(&json, &error))?;
     members.finish(model)
+}
+
+/// NaN and infinity are read, to be refused with row and column.
+fn reader(text: &[u8]) -> Jiter<'_> {
+    Jiter::new(text).with_allow_inf_nan()
 }
 
 /// The next member of the request's object.

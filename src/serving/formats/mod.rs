@@ -9,6 +9,9 @@ mod names;
 /// A table of JSON cells.
 mod grid;
 
+/// Numbers of JSON as doubles.
+mod decimal;
+
 /// The JSON of MLflow.
 mod scoring;
 
