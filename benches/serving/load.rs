@@ -1,5 +1,6 @@
 //! A load generator: connections that send one request after the other and time each answer.
 
+use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -27,10 +28,24 @@ impl Outcome {
     }
 }
 
-/// A POST request, ready to be sent again and again.
+/// A POST request of JSON, ready to be sent again and again.
 pub(crate) fn post(path: &str, body: &str) -> Arc<[u8]> {
-    let head = format!("POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n");
-    format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes().into()
+    request(path, "content-type: application/json", body.as_bytes())
+}
+
+/// Rows as one tensor of doubles in the Open Inference Protocol, as its stock clients send it.
+pub(crate) fn infer(path: &str, rows: &[Vec<f64>]) -> Arc<[u8]> {
+    let numbers: Vec<u8> = rows.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
+    let (shape, parameters) = ([rows.len(), rows[0].len()], json!({"binary_data_size": numbers.len()}));
+    let input = json!({"name": "input", "datatype": "FP64", "shape": shape, "parameters": parameters});
+    let head = json!({"inputs": [input], "parameters": {"binary_data_output": true}}).to_string();
+    let length = format!("inference-header-content-length: {}", head.len());
+    request(path, &length, &[head.as_bytes(), &numbers].concat())
+}
+
+fn request(path: &str, header: &str, body: &[u8]) -> Arc<[u8]> {
+    let head = format!("POST {path} HTTP/1.1\r\nhost: bench\r\n{header}\r\ncontent-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat().into()
 }
 
 /// Sends `request` over so many connections for some time. The generator never sleeps: it looks at its connections in

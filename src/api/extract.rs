@@ -221,3 +221,31 @@ async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str
         .map_err(|error| ApiError::malformed("malformed_path", error.body_text()))?;
     parameters.remove(name).ok_or_else(|| ApiError::internal(format!("the route has no parameter '{name}'")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_predict_are_told_apart_from_all_others() {
+        let read = |path| ModelPath::between("/api/v1/models/", path, "predict").map(|path| (path.name, path.version));
+        let found = |name: &str, version: Option<&str>| Some((name.to_owned(), version.map(str::to_owned)));
+        assert_eq!(read("/api/v1/models/m@live/predict"), found("m@live", None));
+        assert_eq!(read("/api/v1/models/m/versions/2/predict"), found("m", Some("2")));
+        assert_eq!(read("/api/v1/models/predict/predict"), found("predict", None));
+        for other in [
+            "/api/v1/models/predict",
+            "/api/v1/models//predict",
+            "/api/v1/models/mpredict",
+            "/api/v1/models/m/predict/",
+            "/api/v1/models/m/x/predict",
+            "/api/v1/models/m/versions/predict",
+            "/api/v1/models/m/versions//predict",
+            "/api/v1/models/m/versions/2/3/predict",
+            "/api/v1/models/m%40live/predict",
+            "/v2/models/m/predict",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Rows of a request, as a model takes them.
 
 use super::Refusal;
-use crate::dataset::{Cell, EncodingError, InputColumn};
+use crate::dataset::{Cell, ColumnKind, EncodingError, InputColumn};
 use crate::model::{FittedModel, MissingRule};
 use crate::problem::{Problem, pointer};
 use std::collections::HashMap;
@@ -69,9 +69,15 @@ impl RowBlock {
         self.unknown_levels += other.unknown_levels;
     }
 
-    /// Takes over a table of finite numbers that is exactly what the model takes.
-    pub(super) fn take_numbers(&mut self, numbers: Vec<f64>) {
-        self.codes = numbers;
+    /// Takes over a table of numbers in the order of the model if it is exactly what the model takes: finite numbers for
+    /// numeric columns. Tells whether it did.
+    pub fn take_numbers(&mut self, model: &FittedModel, numbers: &mut Vec<f64>) -> bool {
+        let numeric = model.inputs.encoding.columns.iter().all(|column| column.kind == ColumnKind::Numeric);
+        let plain = numeric && numbers.iter().all(|number| number.is_finite());
+        if plain {
+            self.codes = std::mem::take(numbers);
+        }
+        plain
     }
 
     /// Sets a cell of the last row; the error says what is wrong with it.

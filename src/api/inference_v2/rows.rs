@@ -29,6 +29,11 @@ pub(super) fn rows_of(inputs: &[Tensor], model: &FittedModel, limit: usize) -> R
 fn from_matrix(matrix: &Tensor, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let columns = &model.inputs.encoding.columns;
     let mut block = empty(matrix.shape[0], model, limit)?;
+    if let Elements::Numbers(numbers) = &matrix.elements
+        && block.take_numbers(model, &mut numbers.clone())
+    {
+        return Ok(block);
+    }
     for row in 0..matrix.shape[0] {
         for (column, known) in columns.iter().enumerate() {
             set(&mut block, model, (row, column), &matrix.elements, row * columns.len() + column)

@@ -118,6 +118,10 @@ impl Elements {
         match datatype.size() {
             Some(size) if !bytes.len().is_multiple_of(size) => wrong("the bytes are not whole elements"),
             Some(_) if datatype == Datatype::Bool => Ok(Self::Booleans(bytes.iter().map(|byte| *byte != 0).collect())),
+            Some(_) if datatype == Datatype::Fp64 => {
+                let numbers = bytes.as_chunks().0.iter(); // what most tables are made of, at the speed of a copy
+                Ok(Self::Numbers(numbers.map(|bytes| f64::from_le_bytes(*bytes)).collect()))
+            }
             Some(size) => Ok(Self::Numbers(bytes.chunks_exact(size).map(|bytes| datatype.number(bytes)).collect())),
             None => {
                 let mut texts = Vec::new();

@@ -160,10 +160,11 @@ impl Five {
         // w/5ᵏ is quotient·2^(shift − zeros − 63) and a rest; the quotient has 63 or 64 bits.
         let spare = 11 - quotient.leading_zeros();
         let (kept, lost, half) = (quotient >> spare, quotient & ((1 << spare) - 1), 1 << (spare - 1));
-        let up = lost > half || (lost == half && (remainder != 0 || kept & 1 == 1));
+        // Above half, or half and odd, where what the remainder stands for counts as half a bit.
+        let up = u64::from(2 * lost + u64::from(remainder != 0) + (kept & 1) > 2 * half);
         let exponent = i64::from(self.shift + spare) - i64::from(zeros + 63 + power);
         // kept + 1 is at most 2⁵³, and the scale a power of two within range: neither step rounds.
-        (kept + u64::from(up)) as f64 * f64::from_bits(((exponent + 1023) as u64) << 52)
+        (kept + up) as f64 * f64::from_bits(((exponent + 1023) as u64) << 52)
     }
 
     /// Quotient and remainder of high·2⁶⁴ + low, where high < divisor.
@@ -172,10 +173,10 @@ impl Five {
         let product = u128::from(self.reciprocal) * u128::from(high) + (u128::from(high) << 64 | u128::from(low));
         let mut quotient = ((product >> 64) as u64).wrapping_add(1);
         let mut remainder = low.wrapping_sub(quotient.wrapping_mul(self.divisor));
-        if remainder > product as u64 {
-            quotient = quotient.wrapping_sub(1);
-            remainder = remainder.wrapping_add(self.divisor);
-        }
+        // Once in two times one too large: told by computing, since nobody can predict it.
+        let over = u64::from(remainder > product as u64);
+        quotient = quotient.wrapping_sub(over);
+        remainder = remainder.wrapping_add(self.divisor & over.wrapping_neg());
         if remainder >= self.divisor {
             quotient += 1;
             remainder -= self.divisor;

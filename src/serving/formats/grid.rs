@@ -135,7 +135,7 @@ impl Grid {
 
     /// The rows as a model takes them, put into an empty block.
     pub(super) fn into_block(
-        self,
+        mut self,
         mut block: RowBlock,
         model: &FittedModel,
         layout: &Layout,
@@ -144,12 +144,10 @@ impl Grid {
             let detail = format!("has {} cells where {} are expected", self.width, layout.width);
             return Err(Refusal::invalid(self.row(0), detail));
         }
-        let columns = &model.inputs.encoding.columns;
-        let plain = columns.iter().all(|column| column.kind == crate::dataset::ColumnKind::Numeric);
-        if plain && layout.is_natural() && self.numbers.iter().all(|number| number.is_finite()) {
-            block.take_numbers(self.numbers);
+        if layout.is_natural() && block.take_numbers(model, &mut self.numbers) {
             return Ok(block);
         }
+        let columns = &model.inputs.encoding.columns;
         for (row, numbers) in self.numbers.chunks_exact(self.width).enumerate() {
             block.begin_row();
             for (column, &position) in layout.positions.iter().enumerate() {

@@ -334,3 +334,52 @@ pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Optio
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The quick way and the careful one give the same rows, and the same refusals with their places.
+    #[test]
+    fn what_is_scanned_is_what_is_read_with_care() {
+        let model = crate::model::decode(include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
+        let row = |number: &str| format!("[{number} , 7,1]"); // a number, a level nobody knows, and true
+        let (first, second) = (row("-0.125e1"), row("12345678.9012345678"));
+        let names: Vec<&str> = model.inputs.encoding.columns.iter().map(|column| column.name.as_str()).collect();
+        let names = serde_json::to_string(&names).unwrap();
+        let rows = format!("\n [ {first}\t,\r\n{second} ] ");
+        let bodies = [
+            (true, format!("{{\"rows\":{rows}}}")),
+            (true, format!(" {{ \"rows\" : {rows} , \"columns\": {names}, \"outputs\": [\"value\"] }} ")),
+            (true, format!("{{\"delta\": 0.1, \"rows\":{rows}}}")),
+            (false, format!("{{\"rows\":{rows}}} x")),
+            (false, format!("{{\"rows\":{rows}, \"rows\":{rows}}}")),
+            (false, format!("{{\"rows\":{rows}, \"colums\": 1}}")),
+            (false, format!("{{\"rows\":{rows}, \"delta\": }}")),
+            (false, format!("{{\"rows\":[{first}, {second}, {first}, {second}]}}")), // four are too many
+            (false, format!("{{\"rows\":[{first}, [1, 2]]}}")),
+            (false, format!("{{\"rows\":[{first}, {}]}}", row("01"))),
+            (false, format!("{{\"rows\":[{first}, {}]}}", row("1e999"))),
+            (false, format!("{{\"rows\":[{first}, {}]}}", row("\"a\""))),
+            (false, format!("{{\"rows\":[{first}, {second}")),
+            (false, "{\"rows\":[]}".to_owned()),
+            (false, "{\"rows\":[[]]}".to_owned()),
+        ];
+        for (good, body) in bodies {
+            let quick = read_request(body.as_bytes(), &model, 3);
+            let careful = read_members(body.as_bytes(), &model, 3, false);
+            assert_eq!((quick.is_ok(), careful.is_ok()), (good, good), "{body}: {quick:?} {careful:?}");
+            assert_eq!(format!("{quick:?}"), format!("{careful:?}"), "{body}");
+        }
+    }
+
+    #[test]
+    fn rows_of_numbers_are_scanned() {
+        let model = crate::model::decode(include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
+        let text = b"[[1, 2.5],[-3e2, 0]] , \"delta\": 0.1}";
+        let (_, end) = Grid::scan(text, "/rows", &model, 2).unwrap();
+        assert_eq!(&text[end..], b" , \"delta\": 0.1}");
+        assert!(Grid::scan(text, "/rows", &model, 1).is_none(), "more rows than the limit");
+        assert!(Grid::scan(b"[[1, null]]", "/rows", &model, 2).is_none());
+    }
+}
