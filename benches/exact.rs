@@ -1,7 +1,7 @@
 //! Exact kernel ridge regression against scikit-learn's `KernelRidge`, and its preconditioners against none.
 //!
 //! `make bench-peers BOCHNER_DATA=folder`, where the folder holds `california_housing.csv.gz` and
-//! `covtype.csv.gz`. Without a folder there is nothing to do.
+//! `covtype.csv.gz`. Without a folder there is nothing to do. `BOCHNER_BENCH_ONLY=large` runs one part.
 
 use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
 use bochner::linalg::use_one_blas_thread;
@@ -25,6 +25,17 @@ fn main() {
         return;
     };
     use_one_blas_thread();
+    let only = std::env::var("BOCHNER_BENCH_ONLY").ok();
+    let parts: [(&str, fn(&str)); 3] =
+        [("peer", against_scikit_learn), ("large", a_large_table), ("preconditioners", preconditioners)];
+    for (name, part) in parts {
+        if only.as_ref().is_none_or(|only| only == name) {
+            part(&folder);
+        }
+    }
+}
+
+fn against_scikit_learn(folder: &str) {
     let houses = Table::read(&format!("{folder}/california_housing.csv.gz"), 20_000);
     let n = houses.inputs.nrows();
     for (name, ridge) in [("1/sqrt(n)", (n as f64).sqrt().recip()), ("1e-6", 1e-6)] {
@@ -40,11 +51,17 @@ fn main() {
             ours / seconds
         );
     }
+}
+
+fn a_large_table(folder: &str) {
     let forest = Table::read(&format!("{folder}/covtype.csv.gz"), 100_000);
     let start = Instant::now();
     let found = forest.solve(100_000, Kernel::Gaussian { bandwidth: forest.bandwidth() }, 1e-4, None, 2_000);
     let seconds = start.elapsed().as_secs_f64();
     println!("covtype, n = 100000, lambda = 1e-4: {seconds:.1} s, peak {:.0} MB; {}", peak_megabytes(), words(&found));
+}
+
+fn preconditioners(folder: &str) {
     let houses = Table::read(&format!("{folder}/california_housing.csv.gz"), 16_000);
     // Just above the rows that are solved densely a trial is dearest next to the solve.
     for rows in [4_000, 16_000] {
