@@ -17,8 +17,6 @@ pub enum Purpose {
     Directions = 4,
     /// Norms of orthogonal draws; the index is the draw.
     Norms = 5,
-    /// Which draws of a pool go together; the index is the round.
-    Subsets = 6,
 }
 
 /// One stream of random numbers.

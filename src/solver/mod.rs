@@ -48,7 +48,7 @@ pub use jackknife::jackknife_weights;
 pub use leverage::Leverage;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
-pub use subsets::{pool_multiple, subset_departures, subset_error};
+pub use subsets::{COMPARED_ROWS, pool_multiple, subset_departures, subset_error};
 
 use crate::linalg::FactorError;
 

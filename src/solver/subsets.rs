@@ -6,13 +6,9 @@
 
 use super::NormalEquations;
 use crate::linalg::{Cholesky, FactorError, in_parallel};
-use crate::random::{Purpose, Stream};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-
-/// Times that the pool is dealt out anew: its parts are different ones each time.
-const ROUNDS: u64 = 6;
 
 /// The pool is so many times the model: with four times as much nine single estimates in ten are within a factor of
 /// 1.5, with six times 97 in 100, and it takes the square of it.
@@ -21,15 +17,19 @@ const MULTIPLES: std::ops::RangeInclusive<usize> = 4..=6;
 /// Columns of a pool at most: its matrix and the factor of it take no notable memory.
 const POOL_FEATURES: usize = 1_024;
 
-/// Multiplications that its statistics may take: a fraction of a second.
+/// Rows, about, that the models of its parts are compared on.
+pub const COMPARED_ROWS: usize = 4_096;
+
+/// Multiplications that its statistics and the comparison may take: a fraction of a second.
 const POOL_OPERATIONS: u64 = 20_000_000_000;
 
 /// How many times the features of a model its pool has, none where that would cost more than it may: then the
-/// model has many features, or the table many rows.
-pub fn pool_multiple(row_count: usize, feature_count: usize) -> Option<usize> {
+/// model has many features or outputs, or the table many rows.
+pub fn pool_multiple(row_count: usize, feature_count: usize, output_count: usize) -> Option<usize> {
     let affordable = |multiple: &usize| {
         let columns = multiple.saturating_mul(feature_count);
-        columns <= POOL_FEATURES && row_count as u64 * (columns * columns) as u64 <= POOL_OPERATIONS
+        let compared = (multiple * multiple * COMPARED_ROWS * output_count) as u64;
+        columns <= POOL_FEATURES && columns as u64 * ((row_count * columns) as u64 + compared) <= POOL_OPERATIONS
     };
     MULTIPLES.rev().find(affordable)
 }
@@ -44,7 +44,7 @@ pub fn subset_departures(
 ) -> Result<Array2<f64>, FactorError> {
     let whole = equations.factor(ridge, threads)?.solve_columns(equations.right_side.clone());
     let (feature_count, outputs) = whole.dim();
-    let parts: Vec<Vec<usize>> = (0..ROUNDS).flat_map(|round| dealt(round, pool_draws, draw_count)).collect();
+    let parts = dealt(pool_draws / draw_count, draw_count);
     let mut departures = Array2::zeros((feature_count, parts.len() * outputs));
     let found = Mutex::new(BTreeMap::new());
     let numbered: Vec<(usize, &Vec<usize>)> = parts.iter().enumerate().collect();
@@ -91,12 +91,11 @@ fn of_columns(equations: &NormalEquations, ridge: f64, columns: &[usize]) -> Res
     Ok(Cholesky::factor(system, 1)?.solve_columns(equations.right_side.select(Axis(0), columns)))
 }
 
-/// As many parts of `size` as there are among `count`, no draw in two of them.
-fn dealt(round: u64, count: usize, size: usize) -> Vec<Vec<usize>> {
-    let mut stream = Stream::new(0, Purpose::Subsets, round);
-    let mut order: Vec<(f64, usize)> = (0..count).map(|draw| (stream.uniform(), draw)).collect();
-    order.sort_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
-    order.chunks_exact(size).map(|part| part.iter().map(|(_, draw)| *draw).collect()).collect()
+/// A pool of k times m draws, dealt out into k parts of m in k rounds: part p of round r has the draws bm + i with
+/// b = p + ri modulo k. The draws are as good as each other, so no chance is needed; the first part is the model itself.
+fn dealt(multiple: usize, size: usize) -> Vec<Vec<usize>> {
+    let part = |round: usize, part: usize| (0..size).map(|i| (part + round * i) % multiple * size + i).collect();
+    (0..multiple).flat_map(|round| (0..multiple).map(move |at| part(round, at))).collect()
 }
 
 #[cfg(test)]
@@ -105,23 +104,26 @@ mod tests {
 
     #[test]
     fn a_pool_is_as_large_as_it_may_be() {
-        assert_eq!(pool_multiple(1_000, 100), Some(6));
-        assert_eq!(pool_multiple(1_000, 180), Some(5));
-        assert_eq!(pool_multiple(1_000, 256), Some(4));
-        assert_eq!(pool_multiple(1_000, 257), None);
+        assert_eq!(pool_multiple(1_000, 100, 1), Some(6));
+        assert_eq!(pool_multiple(1_000, 180, 1), Some(5));
+        assert_eq!(pool_multiple(1_000, 256, 1), Some(4));
+        assert_eq!(pool_multiple(1_000, 257, 1), None);
         // n·(4s)² ≤ 2·10¹⁰.
-        assert_eq!((pool_multiple(1_000_000, 35), pool_multiple(1_000_000, 36)), (Some(4), None));
-        assert_eq!(pool_multiple(10, usize::MAX), None);
+        assert_eq!((pool_multiple(1_000_000, 35, 1), pool_multiple(1_000_000, 36, 1)), (Some(4), None));
+        // 1,024·4²·4,096·k is too much from k = 299 on.
+        assert_eq!((pool_multiple(10, 256, 290), pool_multiple(10, 256, 299)), (Some(4), None));
+        assert_eq!(pool_multiple(10, usize::MAX, 1), None);
     }
 
     #[test]
-    fn parts_are_disjoint_and_differ_by_round() {
-        let parts = dealt(0, 13, 3);
-        assert!(parts.len() == 4 && parts.iter().all(|part| part.len() == 3));
-        let mut all = parts.concat();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 12);
-        assert_ne!(parts, dealt(1, 13, 3));
+    fn parts_of_a_round_are_disjoint_and_rounds_differ() {
+        let parts = dealt(4, 3);
+        assert_eq!(parts[..5], [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11], [0, 4, 8]]);
+        for round in parts.chunks(4) {
+            let mut all = round.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..12).collect::<Vec<_>>());
+        }
+        assert_eq!(parts.iter().collect::<std::collections::BTreeSet<_>>().len(), 16);
     }
 }

@@ -56,7 +56,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let frequencies = s * d * F64;
     // A pool of features is looked at where the fit is done: its Gram matrix, the factor of it, and products of blocks.
     let of_features = is_ridge && !spec.is_exact() && spec.sampling.draws_are_independent();
-    let multiple = pool_multiple(training_rows as usize, spec.feature_count).filter(|_| of_features);
+    let multiple = pool_multiple(training_rows as usize, spec.feature_count, outputs as usize).filter(|_| of_features);
     let pooled = multiple.unwrap_or(0) as u64 * s;
     let pool = pooled * (3 * pooled + d + 64 * outputs) * F64
         + threads as u64 * pooled * (pooled + 2 * BLOCK_ROWS as u64) * F64;

@@ -7,11 +7,8 @@ use super::stage::TrainError;
 use crate::dataset::Part;
 use crate::features::{Precision, Projector};
 use crate::model::{FittedModel, Predictor, TargetCoding};
-use crate::solver::{pool_multiple, subset_departures, subset_error};
+use crate::solver::{COMPARED_ROWS, pool_multiple, subset_departures, subset_error};
 use ndarray::{Array2, Axis};
-
-/// Rows the mean is taken over, about.
-const ROWS: usize = 4_096;
 
 /// Notes the estimate of the mean squared distance, summed over the targets, over validation rows, or over training rows
 /// where there are none: from a pool of more draws where `pooled` has the spec and the coding of all training
@@ -28,12 +25,12 @@ pub(super) fn jackknife(
         Some((spec, coding)) => Pool::draw(run, predictor.model(), spec, coding)?,
         None => None,
     };
-    let error = run.mean_over_rows(|block| match &pool {
-        Some(pool) => pool.squares(predictor.model(), block),
-        None => {
-            let bars = predictor.error_bars(&block.inputs().collect::<Vec<_>>()).unwrap_or_default();
-            bars.iter().map(|bar| bar * bar).sum()
+    let error = run.mean_over_rows(|block| {
+        if let Some(pool) = &pool {
+            return pool.squares(predictor.model(), block);
         }
+        let bars = predictor.error_bars(&block.inputs().collect::<Vec<_>>()).unwrap_or_default();
+        bars.iter().map(|bar| bar * bar).sum()
     })?;
     let mut model = predictor.into_model();
     // Bars of decision values have no unit to be told in: labels keep the mean alone.
@@ -52,7 +49,7 @@ impl Run<'_> {
         let (mut total, mut count) = (0.0, 0);
         // Blocks spread over the file, which may be sorted.
         let blocks = self.rows.block_count();
-        let wanted = (ROWS * blocks).div_ceil(self.rows.count(part).max(1)).clamp(1, blocks.max(1));
+        let wanted = (COMPARED_ROWS * blocks).div_ceil(self.rows.count(part).max(1)).clamp(1, blocks.max(1));
         for index in (0..wanted.min(blocks)).map(|index| index * blocks / wanted) {
             self.rows.read(index, part, &mut block)?;
             total += sum(&block);
@@ -81,7 +78,7 @@ impl Pool {
         spec: &TrainSpec,
         coding: &TargetCoding,
     ) -> Result<Option<Self>, TrainError> {
-        let affordable = pool_multiple(model.report.training_rows, model.map.feature_count());
+        let affordable = pool_multiple(model.report.training_rows, model.map.feature_count(), coding.width());
         let Some(multiple) = affordable.filter(|_| spec.sampling.draws_are_independent()) else { return Ok(None) };
         // Draw j depends on the seed and on j alone: the model's own are the first of them.
         let columns = multiple * model.map.feature_count();

@@ -119,7 +119,7 @@ impl Comparison {
     /// By the code of the service: from a pool of draws where that is affordable.
     fn run(&self, seed: u64, draws: usize, ridge: f64, exact: &Array1<f64>) -> Run {
         let n = self.training.nrows();
-        match pool_multiple(n, 2 * draws) {
+        match pool_multiple(n, 2 * draws, 1) {
             Some(multiple) => {
                 let error = self.grouped_run(seed, draws, ridge, exact).error;
                 Run { error, estimate: self.pooled(seed, (multiple * draws, draws), ridge) }
@@ -306,7 +306,7 @@ fn certificates_hold_as_often_as_they_say() {
 
 /// P(Binomial(m, p) ≤ k).
 fn at_most(k: usize, m: usize, p: f64) -> f64 {
-    let mut term = (1.0 - p).powi(m as i32);
+    let mut term = (1.0 - p).powf(m as f64);
     let mut sum = term;
     for i in 0..k {
         term *= (m - i) as f64 / (i + 1) as f64 * p / (1.0 - p);
