@@ -18,6 +18,9 @@ mod path;
 /// Ridge regression without groups of its features.
 mod jackknife;
 
+/// Ridge regression on parts of more features than the model has.
+mod subsets;
+
 /// What features that were not drawn would change.
 mod fresh_features;
 
@@ -45,6 +48,7 @@ pub use jackknife::jackknife_weights;
 pub use leverage::Leverage;
 pub use path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::{Method, RidgeSolution, solve_ridge};
+pub use subsets::{COMPARED_ROWS, pool_multiple, subset_departures, subset_error};
 
 use crate::linalg::FactorError;
 

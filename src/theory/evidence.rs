@@ -166,7 +166,7 @@ pub struct PoolEvidence {
 /// Estimates of E(f_s − f)², none of them proved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorEstimates {
-    /// From leaving out groups of features.
+    /// From leaving out features.
     pub jackknife: Option<f64>,
     /// From features that were not used.
     pub fresh_features: Option<f64>,

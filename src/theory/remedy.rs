@@ -18,7 +18,7 @@ pub enum Lack {
     SpectralDelta,
     /// The model next to the exact method on held-out rows.
     Comparison,
-    /// The error by leaving out groups of features.
+    /// The error by leaving out features.
     Jackknife,
     /// The error by features that were not used.
     FreshFeatures,
@@ -40,7 +40,7 @@ impl Lack {
             Self::Comparison => {
                 "the model was compared with the exact kernel method on held-out rows, which it was not"
             }
-            Self::Jackknife => "the error was estimated by leaving out groups of features, which it was not",
+            Self::Jackknife => "the error was estimated by leaving out features, which it was not",
             Self::FreshFeatures => "the error was estimated by features that were not used, which it was not",
             Self::Scores => "rows that took no part in the fit were scored, which none were",
         }

@@ -4,7 +4,7 @@ use super::bandwidth::CELLS_AT_ONCE;
 use super::{BandwidthRule, GuaranteeSpec, LambdaRule, TrainSpec};
 use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
-use crate::solver::DENSE_ROWS;
+use crate::solver::{DENSE_ROWS, pool_multiple};
 
 /// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
 /// and for two panels of a block to stay in the second cache.
@@ -22,7 +22,8 @@ pub fn estimate_certification(spec: &TrainSpec, schema: &Schema, threads: usize)
 }
 
 /// Peak bytes of a training run: the Gram matrix with the copies its solution needs, one block of
-/// products and features a thread, and the dense exact solve where there is one.
+/// products and features a thread, a pool of more features where they are few, and the dense exact solve where there
+/// is one.
 pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
     let (rows, training_rows) = (schema.labelled_rows(), spec.training_rows(schema));
     let (s, d) = (spec.feature_count as u64, Encoding::of(schema, &spec.roles(schema)).input_dim() as u64);
@@ -53,10 +54,17 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     };
     let sorting = if spec.kernel == KernelShape::Laplace { (CELLS_AT_ONCE as u64).min(rows * d) * F64 } else { 0 };
     let frequencies = s * d * F64;
+    // A pool of features is looked at where the fit is done: its Gram matrix, the factor of it, and products of blocks.
+    let of_features = is_ridge && !spec.is_exact() && spec.sampling.draws_are_independent();
+    let multiple = pool_multiple(training_rows as usize, spec.feature_count, outputs as usize).filter(|_| of_features);
+    let pooled = multiple.unwrap_or(0) as u64 * s;
+    let pool = pooled * (3 * pooled + d + 64 * outputs) * F64
+        + threads as u64 * pooled * (pooled + 2 * BLOCK_ROWS as u64) * F64;
     // Next to the exact solution the Gram matrix is made once more, in f64, while the rows are held.
     let held = if solves_exactly { training_rows * (2 * d + 8 * outputs) * F64 } else { 0 };
-    // One after the other: columns are sorted, the weights found, then the exact system solved.
-    frequencies + 2 * rows + sorting.max(exact).max(held + solving + threads as u64 * block)
+    // One after the other: columns are sorted, the weights found, the pool looked at, then the exact system solved.
+    let fitting = held + solving + threads as u64 * block;
+    frequencies + 2 * rows + sorting.max(exact).max(fitting).max(solving + pool)
 }
 
 #[cfg(test)]

@@ -70,8 +70,8 @@ mod calibration;
 /// Scores that intervals and label sets rest on.
 mod conformal;
 
-/// The mean of the error bars.
-mod error_bars;
+/// The distance to the exact method, by leaving out features.
+mod jackknife;
 
 /// How much features that were not drawn would change.
 mod fresh_features;

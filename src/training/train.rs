@@ -6,11 +6,11 @@ use super::certify::{NOTHING_MEASURED, certify};
 use super::classes::{ClassWeight, Classes, check_total_weight};
 use super::classify::Classification;
 use super::conformal::score;
-use super::error_bars::jackknife;
 use super::evaluation::{errors_before, evaluate};
 use super::evidence::evidence;
 use super::exact::fit_exactly;
 use super::fit::{Fit, fit};
+use super::jackknife::jackknife;
 use super::passes::Run;
 use super::rows::{PartedRows, groups};
 use super::search::Problem;
@@ -107,7 +107,7 @@ pub fn train(
     let predictor = calibrated(run, model, learner.gives_log_odds())?;
     let predictor = evaluate(run, predictor)?;
     let predictor = score(run, predictor, spec, learner)?;
-    let predictor = jackknife(run, predictor)?;
+    let predictor = jackknife(run, predictor, Some((spec, coding)))?;
     clock.lap(Stage::Evaluate);
 
     let model = certify(run, predictor, coding, spec.guarantees.exact_rows, resources)?;

@@ -5,10 +5,10 @@ use super::TrainSpec;
 use super::certify::NOTHING_MEASURED;
 use super::conformal::score;
 use super::demands::check_weight;
-use super::error_bars::jackknife;
 use super::evaluation::evaluate;
 use super::evidence::evidence;
 use super::fit::refit;
+use super::jackknife::jackknife;
 use super::passes::Run;
 use super::rows::{PartedRows, groups};
 use super::search::Problem;
@@ -94,7 +94,8 @@ pub fn update(
         ..model.clone()
     };
     let updated = evaluate(&run, Predictor::new(updated))?;
-    let updated = jackknife(&run, score(&run, updated, spec, learner)?)?;
+    // The earlier rows are not there to tell what more draws would make of them.
+    let updated = jackknife(&run, score(&run, updated, spec, learner)?, None)?;
     clock.lap(Stage::Evaluate);
     Ok(Trained { model: updated.into_model(), stage_seconds: clock.laps })
 }
