@@ -20,8 +20,8 @@ const TRIAL: Goal = Goal { tolerance: 1e-4, iteration_limit: 300 };
 const FEWEST_ITERATIONS: usize = 5;
 
 /// What all trials may cost together, as a share of what the solve would cost without a preconditioner: by so much the
-/// choice can be worse than none.
-const TRIAL_COST_SHARE: f64 = 0.1;
+/// choice can be worse than none. Costs are counted; in time it is a tenth at most.
+const TRIAL_COST_SHARE: f64 = 0.07;
 
 /// What multiplies the residuals of conjugate gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,9 +241,9 @@ mod tests {
         assert!(!kinds(&trials).contains(&Preconditioner::Features), "{trials:?}");
     }
 
-    /// Whatever λ: the kernel values made for trials are a tenth of those of a solve without a preconditioner, or less.
+    /// Whatever λ: the kernel values made for trials are within their share of those of a solve without a preconditioner.
     #[test]
-    fn trials_cost_a_tenth_of_the_solve_without_at_most() {
+    fn trials_cost_little_next_to_the_solve_without() {
         for ridge in [1.0, 1e-1, 1e-2, 1e-3, 1e-5] {
             with_problem(ridge, 32, |problem| {
                 let asked = AtomicUsize::new(0);
