@@ -30,7 +30,7 @@ pub(super) fn read_number(text: &[u8], start: usize) -> Option<(f64, usize)> {
         digits.at += 1;
         let fraction = digits.at;
         digits.read(text);
-        exponent = fraction as i64 - digits.at as i64;
+        exponent = -i64::try_from(digits.at - fraction).ok()?;
         if exponent == 0 {
             return None;
         }
@@ -246,7 +246,7 @@ mod tests {
             let digits = bits >> (scattered(bits) % 64);
             agrees(&format!("{digits}e-{}", bits % 30));
             agrees(&format!("0.{digits}"));
-            agrees(&format!("{}.{digits}e{}", bits % 1000, bits as i64 % 12));
+            agrees(&format!("{}.{digits}e{}", bits % 1000, bits.cast_signed() % 12));
             let double = f64::from_bits(bits);
             if double.is_finite() {
                 agrees(&format!("{double:e}"));

@@ -81,13 +81,11 @@ impl Grid {
         loop {
             let (number, end) = read_number(text, past_blanks(text, at))?;
             self.numbers.push(number);
-            match after(text, end, b',') {
-                Some(next) => at = next,
-                None => {
-                    at = after(text, end, b']')?;
-                    break;
-                }
-            }
+            let Some(next) = after(text, end, b',') else {
+                at = after(text, end, b']')?;
+                break;
+            };
+            at = next;
         }
         let width = self.numbers.len() - before;
         self.width = if self.rows == 0 { width } else { self.width };
