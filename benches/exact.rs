@@ -19,6 +19,9 @@ mod table;
 /// Bytes a preconditioner may take.
 const MEMORY: u64 = 256 << 20;
 
+/// A part of the bench, given the folder of tables.
+type Part = fn(&str);
+
 fn main() {
     let Ok(folder) = std::env::var("BOCHNER_DATA") else {
         println!("skipped: BOCHNER_DATA names no folder; see the head of benches/exact.rs");
@@ -26,7 +29,7 @@ fn main() {
     };
     use_one_blas_thread();
     let only = std::env::var("BOCHNER_BENCH_ONLY").ok();
-    let parts: [(&str, fn(&str)); 3] =
+    let parts: [(&str, Part); 3] =
         [("peer", against_scikit_learn), ("large", a_large_table), ("preconditioners", preconditioners)];
     for (name, part) in parts {
         if only.as_ref().is_none_or(|only| only == name) {
