@@ -296,4 +296,13 @@ mod tests {
         let refused = refuse_large_dictionaries(&batch(LARGEST_DICTIONARIES), 3);
         assert!(matches!(refused, Err(Refusal::Invalid(problems)) if problems[0].pointer == "/batches/3"));
     }
+    #[test]
+    fn compressed_buffers_are_refused_by_what_the_sender_can_change() {
+        for codec in ["lz4", "zstd"] {
+            let error =
+                ArrowError::InvalidArgumentError(format!("{codec} IPC decompression requires the {codec} feature"));
+            let Refusal::Malformed { detail, .. } = malformed(&error) else { panic!() };
+            assert!(detail.starts_with("compressed buffers are not taken"), "{detail}");
+        }
+    }
 }
