@@ -70,7 +70,8 @@ async fn tensors_that_are_not_what_they_say() {
     }
     for data in [json!([[1, 2, 3, 4], [5, 6]]), json!([[1, 2], [3, 4], [5, 6]]), json!([[1, 2, 3], 4, 5, 6])] {
         let answer = infer(&service, json!([tensor("m", "FP64", &json!([2, 3]), &data)])).await;
-        assert!(refused(&answer, 422).starts_with("/inputs/0/data: is "), "{data}");
+        let detail = refused(&answer, 422);
+        assert!(detail.contains("is ragged") || detail.contains("is not how data is nested"), "{data}: {detail}");
     }
     for (datatype, data, element) in [
         ("INT64", json!([1.5, 2, 3]), "element 0, 1.5,"),
@@ -147,20 +148,20 @@ async fn a_level_that_is_a_number_is_the_same_in_every_format() {
 #[tokio::test]
 async fn a_classifier_far_from_its_rows_is_sure() {
     let service = Service::start();
-    let row = |i: usize| format!("{},{}\n", i as f64 / 30.0 - 1.0, if i < 30 { "cold" } else { "warm" });
+    let row = |i: usize| format!("{},{}\n", (i % 2 * 2) as f64 + (i % 7) as f64 / 100.0 - 1.0, ["cold", "warm"][i % 2]);
     let table: String = (0..60).map(row).collect();
     service.upload("name=heat", format!("x,kind\n{table}")).await.ok(201);
     let spec = json!({"learner": "ridge", "kernel": {"name": "linear"}, "features": {"count": 2}, "lambda": 1e-3});
     let job = service.train("heat", "heat", &spec).await;
     assert_eq!(job["status"], "succeeded", "{job}");
-    let rows = json!({"rows": [[4.8e307], [-4.8e307]], "outputs": ["label", "probabilities"], "top_k": 1});
+    let rows = json!({"rows": [[1e308], [-1e308]], "outputs": ["label", "probabilities"], "top_k": 1});
     let answer = service.post("/api/v1/models/heat/predict", &rows).await.ok(200);
     for (at, label, other) in [(0, "warm", "cold"), (1, "cold", "warm")] {
         let row = &answer["predictions"][at];
         assert_eq!((&row["label"], &row["top_k"][0]["label"]), (&json!(label), &json!(label)), "{row}");
         assert_eq!((&row["probabilities"][label], &row["probabilities"][other]), (&json!(1.0), &json!(0.0)), "{row}");
     }
-    let inputs = json!({"inputs": [tensor("x", "FP64", &json!([1]), &json!([4.8e307]))]});
+    let inputs = json!({"inputs": [tensor("x", "FP64", &json!([1]), &json!([1e308]))]});
     let answer = service.post("/v2/models/heat/infer", &inputs).await.ok(200);
     assert_eq!(answer["outputs"][1]["data"], json!([0.0, 1.0]));
 }

@@ -30,16 +30,16 @@ impl Nesting {
         self.ragged |= *self.leaves.get_or_insert(depth) != depth || self.lengths.len() != depth;
     }
 
-    /// Refuses lists that are not flat and not of this shape.
-    pub(super) fn check(&self, shape: &[usize]) -> Result<(), String> {
-        if self.ragged {
-            return Err("is ragged: its lists differ in length or depth".to_owned());
-        }
+    /// Whether lists of the same depth differ.
+    pub(super) fn is_ragged(&self) -> bool {
+        self.ragged
+    }
+
+    /// The shape that the lists have, where they are neither flat nor of this one. Lists of one element move nothing.
+    pub(super) fn other_than(&self, shape: &[usize]) -> Option<Vec<usize>> {
         let found: Vec<usize> = self.lengths.iter().copied().flatten().collect();
-        if found.len() > 1 && found != shape {
-            return Err(format!("is nested as {found:?}, and the shape is {shape:?}"));
-        }
-        Ok(())
+        let longer = |shape: &[usize]| shape.iter().copied().filter(|length| *length != 1).collect::<Vec<_>>();
+        (found.len() > 1 && longer(&found) != longer(shape)).then_some(found)
     }
 }
 
@@ -62,14 +62,14 @@ mod tests {
     fn fits(data: &Value, shape: &[usize]) -> bool {
         let mut nesting = Nesting::default();
         walk(&mut nesting, data, 0);
-        nesting.check(shape).is_ok()
+        !nesting.is_ragged() && nesting.other_than(shape).is_none()
     }
 
     #[test]
     fn lists_are_flat_or_the_shape() {
         assert!(fits(&json!([1, 2, 3, 4, 5, 6]), &[2, 3]));
         assert!(fits(&json!([[1, 2, 3], [4, 5, 6]]), &[2, 3]));
-        assert!(fits(&json!([[[1], [2]]]), &[1, 2, 1]));
+        assert!(fits(&json!([[[1], [2]]]), &[1, 2, 1]) && fits(&json!([[[1], [2]]]), &[2]));
         assert!(fits(&json!([]), &[0]) && fits(&json!([[], []]), &[2, 0]));
         for data in [
             json!([[1, 2, 3, 4], [5, 6]]),

@@ -104,7 +104,8 @@ impl Parameters<'_> {
 
     fn read<T>(&self, name: &str, read: fn(&Value) -> Option<T>, expected: &str) -> Result<Option<T>, Refusal> {
         let wrong = || Refusal::invalid(format!("{}/{name}", self.place), expected);
-        self.members.get(name).map(|value| read(value).ok_or_else(wrong)).transpose()
+        let given = self.members.get(name).filter(|value| !value.is_null());
+        given.map(|value| read(value).ok_or_else(wrong)).transpose()
     }
 }
 
@@ -172,8 +173,13 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
     let elements = match (size, data) {
         (Some(_), Some(_)) => return Err(missing("data", "goes without binary_data_size")),
         (None, None) => return Err(missing("data", "is not there, nor is binary_data_size")),
+        (None, Some((_, nesting))) if nesting.is_ragged() => {
+            return Err(missing("data", "is ragged: its lists differ in length or depth"));
+        }
         (None, Some((elements, nesting))) => {
-            nesting.check(&shape).map_err(|detail| missing("data", &detail))?;
+            if let Some(found) = nesting.other_than(&shape) {
+                return Err(missing("shape", &format!("{shape:?} is not how data is nested: {found:?}")));
+            }
             fit_type(elements, datatype, place)?
         }
         (Some(size), None) => {
