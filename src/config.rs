@@ -43,7 +43,8 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_CONCURRENT_UPLOADS", default_value_t = 8, value_parser = at_least_one)]
     pub max_concurrent_uploads: usize,
 
-    /// Seconds an upload may pause. Protects upload slots from senders that have gone away.
+    /// Seconds an upload may pause; beyond that it must bring 16 KiB a second. Protects upload slots from senders that
+    /// have gone away or take their time.
     #[arg(long, env = "BOCHNER_UPLOAD_IDLE_SECONDS", default_value_t = 60)]
     pub upload_idle_seconds: u64,
 

@@ -62,6 +62,9 @@ pub mod random;
 /// What is wrong with a request, and where.
 pub mod problem;
 
+/// JSON values in which no member is named twice.
+pub mod json;
+
 /// The nearest known word to an unknown one.
 pub mod suggest;
 

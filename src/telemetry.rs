@@ -1,5 +1,8 @@
 //! Logs and metrics.
 
+/// Panics that are expected.
+mod panics;
+
 /// Histograms without a lock.
 mod tally;
 
@@ -10,6 +13,7 @@ mod predictions;
 mod meters;
 
 pub use meters::{ModelMeters, StageMeter, Total};
+pub use panics::expecting_panics;
 pub use predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
 pub use tally::Tally;
 

@@ -180,17 +180,34 @@ impl Room<'_> {
     }
 }
 
-/// The body for a thread that blocks on reading it; given up on when nothing comes for too long.
+/// Bytes a second that a body must bring, beyond a pause.
+const SLOWEST: u64 = 16 << 10;
+
+/// The body for a thread that blocks on reading it; given up on when nothing comes for too long, or too little for what
+/// was waited in all. How long the reader takes is not the sender's fault.
 pub(super) fn blocking_reader(body: Body, idle_seconds: u64) -> impl Read + Send {
     SyncIoBridge::new(StreamReader::new(Box::pin(chunks(body, Duration::from_secs(idle_seconds)))))
 }
 
 fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
-    stream::unfold(body.into_data_stream(), move |mut body| async move {
-        let chunk = match tokio::time::timeout(idle, body.next()).await {
-            Ok(chunk) => chunk?.map_err(std::io::Error::other),
-            Err(_) => Err(std::io::Error::other(format!("nothing came for {} seconds", idle.as_secs()))),
+    let begun = (body.into_data_stream(), idle);
+    stream::unfold(begun, move |(mut body, patience)| async move {
+        let start = Instant::now();
+        let chunk = tokio::time::timeout(patience.min(idle), body.next()).await;
+        let patience = patience.saturating_sub(start.elapsed());
+        let too_late = || {
+            if patience.is_zero() {
+                format!("less than {} KiB a second came", SLOWEST >> 10)
+            } else {
+                format!("nothing came for {} seconds", idle.as_secs())
+            }
         };
-        Some((chunk, body))
+        let chunk = match chunk {
+            Ok(chunk) => chunk?.map_err(std::io::Error::other),
+            Err(_) => Err(std::io::Error::other(too_late())),
+        };
+        let bytes = chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        let earned = Duration::from_secs_f64(bytes as f64 / SLOWEST as f64);
+        Some((chunk, (body, patience + earned)))
     })
 }

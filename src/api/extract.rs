@@ -3,6 +3,7 @@
 use super::AppState;
 use super::body::{media_type, read_whole};
 use super::error::ApiError;
+use crate::json;
 use crate::model::{check_alias, check_model_reference};
 use crate::suggest;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, RawPathParams, Request};
@@ -32,9 +33,19 @@ impl FromRequest<AppState> for JsonBody {
         if bytes.is_empty() {
             return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
         }
-        let parsed = serde_json::from_slice(&bytes);
-        parsed.map(Self).map_err(|error| ApiError::malformed("malformed_json", format!("not JSON: {error}")))
+        Ok(Self(read_json(&bytes)?))
     }
+}
+
+/// A JSON value in which no member is named twice.
+pub(super) fn read_json(text: &[u8]) -> Result<Value, ApiError> {
+    json::read(text).map_err(|error| {
+        if error.is_data() {
+            ApiError::malformed("malformed_request", error.to_string())
+        } else {
+            ApiError::malformed("malformed_json", format!("not JSON: {error}"))
+        }
+    })
 }
 
 /// The query parameters, with unknown ones refused: a misspelled `target` must not go unnoticed.

@@ -51,14 +51,14 @@ fn default_model(state: &AppState) -> Result<Cow<'_, str>, ApiError> {
     if let Some(name) = &state.config.default_model {
         return Ok(name.into());
     }
-    let versions = state.registry.list(None);
-    let name = versions.first().map(|version| version.name.clone());
-    let Some(name) = name else { return Err(ApiError::not_found("model_not_found", "there is no model yet")) };
-    if versions.iter().any(|version| version.name != name) {
-        let detail = "there are several models; name one in BOCHNER_DEFAULT_MODEL";
-        return Err(ApiError::new(StatusCode::CONFLICT, "no_default_model", detail));
-    }
-    Ok(name.into())
+    let found = state.registry.only_name();
+    found.map(Cow::Owned).map_err(|several| match several {
+        0 => ApiError::not_found("model_not_found", "there is no model yet"),
+        _ => {
+            let detail = "there are several models; name one in BOCHNER_DEFAULT_MODEL";
+            ApiError::new(StatusCode::CONFLICT, "no_default_model", detail)
+        }
+    })
 }
 
 async fn answer_by(
@@ -71,13 +71,13 @@ async fn answer_by(
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
     let reader = Arc::clone(model);
     let decoded = sized(body.is_large(), move || {
-        let (block, outputs) = decode(&reader, &headers, &body, rows_limit)?;
+        let (block, place, outputs) = decode(&reader, &headers, &body, rows_limit)?;
         outputs.check_length(block.len(), reader.predictor.model(), numbers_limit)?;
-        Ok((block, outputs))
+        Ok((block, place, outputs))
     });
-    let (block, outputs) = decoded.await?;
+    let (block, place, outputs) = decoded.await?;
     let rows = block.len();
-    let predictions = score(model, block, &outputs, deadline, "/rows").await?;
+    let predictions = score(model, block, &outputs, deadline, place).await?;
     let writer = Arc::clone(model);
     let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, &outputs, &predictions)).await?;
     let response = ([(header::CONTENT_TYPE, "application/json")], text).into_response();
@@ -89,20 +89,20 @@ fn decode(
     headers: &HeaderMap,
     body: &Bytes,
     limit: usize,
-) -> Result<(RowBlock, Outputs), ApiError> {
+) -> Result<(RowBlock, &'static str, Outputs), ApiError> {
     let start = Instant::now();
     let fitted = model.predictor.model();
-    let (block, asked) = match media_type(headers).as_ref() {
+    let (block, place, asked) = match media_type(headers).as_ref() {
         "" | "application/json" => {
             let request = ScoringRequest::read(body, fitted, limit)?;
-            (request.block, request.outputs)
+            (request.block, request.place, request.outputs)
         }
-        "text/csv" => (read_csv(body, headers, fitted, limit)?, OutputRequest::default()),
+        "text/csv" => (read_csv(body, headers, fitted, limit)?, "", OutputRequest::default()),
         other => return Err(ApiError::unsupported_media_type(other, "application/json or text/csv")),
     };
     let outputs = Outputs::check(&asked, fitted)?;
     model.meters.decode.observe(start.elapsed());
-    Ok((block, outputs))
+    Ok((block, place, outputs))
 }
 
 fn encode(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> Result<Vec<u8>, ApiError> {

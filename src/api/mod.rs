@@ -54,6 +54,9 @@ mod certifications;
 /// Rows added to a model.
 mod updates;
 
+/// The format that an answer is written in.
+mod accept;
+
 /// `/api/v1/models/{model}/predict`.
 mod predictions;
 

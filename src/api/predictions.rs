@@ -1,6 +1,7 @@
 //! `/api/v1/models/{model}/predict`.
 
 use super::AppState;
+use super::accept::accepted_format;
 use super::body::{WholeBody, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
@@ -11,11 +12,11 @@ use super::watch::Watch;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::model::Predictions;
 use crate::serving::{
-    Answer, AnswerWriter, Format, JsonRequest, OutputRequest, Outputs, ReadyModel, Refusal, read_request,
+    Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, read_request,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use std::time::Instant;
@@ -74,13 +75,13 @@ impl Options {
         let names = query.text("outputs").map(|list| list.split(',').map(|name| name.trim().to_owned()).collect());
         Ok(Self {
             input,
-            output: output_format(headers, input)?,
+            output: accepted_format(headers, input)?,
             csv: CsvOptions { delimiter, header: query.parsed("header", "true or false")? },
             outputs: OutputRequest {
                 names,
                 top_k: query.parsed("top_k", "a whole number")?,
                 delta: query.parsed("delta", "a number")?,
-                in_query: true,
+                place: OutputPlace::Query,
             },
         })
     }
@@ -95,20 +96,6 @@ fn input_format(media_type: &str) -> Result<Format, ApiError> {
         let accepted = Format::ALL.map(Format::media_type).join(", ");
         ApiError::unsupported_media_type(media_type, &accepted)
     })
-}
-
-/// The first format of `Accept` that we have; where anything is accepted, that of the request.
-fn output_format(headers: &HeaderMap, input: Format) -> Result<Format, ApiError> {
-    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else { return Ok(input) };
-    for range in accept.split(',') {
-        let range = range.split(';').next().unwrap_or_default().trim();
-        let natural = range == "*/*" || range == "application/*" || range.is_empty();
-        if let Some(format) = Format::named(range).or(natural.then_some(input)) {
-            return Ok(format);
-        }
-    }
-    let detail = format!("'{accept}' is not written here; ask for {}", Format::ALL.map(Format::media_type).join(", "));
-    Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, "not_acceptable", detail))
 }
 
 /// A JSON request is read whole and answered at once.

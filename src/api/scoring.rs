@@ -30,14 +30,15 @@ pub(super) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) ->
     Ok(start + Duration::from_millis(wanted.min(longest)))
 }
 
-/// Computes what is asked for. `place` is where the rows stand in the request, for errors.
+/// Computes what is asked for. `list` leads to the rows in the request, for errors.
 pub(super) async fn score(
     model: &ReadyModel,
-    block: RowBlock,
+    mut block: RowBlock,
     outputs: &Outputs,
     deadline: Instant,
-    place: &str,
+    list: &str,
 ) -> Result<Predictions, ApiError> {
+    let places = std::mem::take(&mut block.places);
     let (extras, rows, unknown_levels) = (outputs.extras(), block.len(), block.unknown_levels);
     let predictions = if rows * model.predictor.operations_per_row(extras) <= INLINE_WORK {
         let start = Instant::now();
@@ -48,7 +49,7 @@ pub(super) async fn score(
     } else {
         Box::pin(model.batcher.predict(block, extras, deadline, false)).await.map_err(|error| shed(model, error))?
     };
-    refuse_not_finite(&predictions, 0, place)?;
+    refuse_not_finite(&predictions, &places, list)?;
     model.meters.rows.inc_by(rows as u64);
     if unknown_levels > 0 {
         model.meters.unknown_levels.inc_by(unknown_levels);

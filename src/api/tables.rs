@@ -7,6 +7,7 @@ use super::predictions::Options;
 use super::scoring::{Answered, shed};
 use super::spool::{Spool, Spooled};
 use super::state::blocking;
+use crate::dataset::ContentEncoding;
 use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowReader, refuse_not_finite};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -56,7 +57,7 @@ pub(super) async fn answer_table(
         let outcome = encoding
             .decoder(body)
             .map_err(unreadable)
-            .and_then(|source| table.predict(Limited { source, left: limit, exceeded: &exceeded }));
+            .and_then(|source| table.predict(Limited { source, encoding, left: limit, exceeded: &exceeded }));
         if exceeded.get() { Err(ApiError::too_large(limit)) } else { outcome }
     })
     .await?;
@@ -104,13 +105,14 @@ impl Table {
         let runtime = tokio::runtime::Handle::current();
         loop {
             let start = Instant::now();
-            let Some(block) = reader.next_block()? else { break };
+            let Some(mut block) = reader.next_block()? else { break };
             model.meters.decode.observe(start.elapsed());
             let (rows, unknown_levels) = (block.len(), block.unknown_levels);
+            let places = std::mem::take(&mut block.places);
             self.refuse_long(writer.rows + rows, length.get())?;
             let predicted = model.batcher.predict(block, outputs.extras(), Instant::now() + self.patience, true);
             let predictions = runtime.block_on(predicted).map_err(|error| shed(model, error))?;
-            refuse_not_finite(&predictions, writer.rows, "/rows")?;
+            refuse_not_finite(&predictions, &places, "/rows")?;
             let start = Instant::now();
             writer.write(Answer { outputs, model: fitted, predictions: &predictions })?;
             model.meters.encode.observe(start.elapsed());
@@ -143,16 +145,18 @@ impl Table {
     }
 }
 
-/// A source that ends in an error where it grows beyond its limit, and says so.
+/// A source that ends in an error where it grows beyond its limit, and says so; other errors it puts in our words.
 struct Limited<'a, R> {
     source: R,
+    encoding: ContentEncoding,
     left: u64,
     exceeded: &'a Cell<bool>,
 }
 
 impl<R: Read> Read for Limited<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.source.read(buffer)?;
+        let unreadable = |error: std::io::Error| std::io::Error::other(self.encoding.unreadable(&error));
+        let count = self.source.read(buffer).map_err(unreadable)?;
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
             self.exceeded.set(true);
             std::io::Error::from(std::io::ErrorKind::FileTooLarge)

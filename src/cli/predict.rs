@@ -1,8 +1,10 @@
 //! Predict the rows of a file by an artifact, without a service: the same formats, the same numbers.
 
-use crate::dataset::{CsvOptions, DatasetError, parse_delimiter};
+use crate::dataset::{ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
 use crate::model::{Predictor, read_artifact};
-use crate::serving::{Answer, AnswerWriter, Format, OutputRequest, Outputs, Refusal, RowReader, refuse_not_finite};
+use crate::serving::{
+    Answer, AnswerWriter, Format, OutputPlace, OutputRequest, Outputs, Refusal, RowReader, refuse_not_finite,
+};
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -15,7 +17,7 @@ pub struct PredictArguments {
     #[arg(long)]
     model: PathBuf,
 
-    /// The rows: CSV with a header, JSON lines, or an Arrow stream; - reads standard input.
+    /// The rows: CSV with a header, JSON lines, or an Arrow stream, as they are or as .gz or .zst; - reads standard input.
     data: PathBuf,
 
     /// What to say, such as value,interval; the plain value or label by default.
@@ -75,11 +77,12 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
         names: arguments.outputs.clone(),
         top_k: arguments.top_k,
         delta: arguments.delta,
-        in_query: false,
+        place: OutputPlace::Body,
     };
     let outputs = Outputs::check(&asked, model).map_err(|refusal| words(&refusal))?;
 
-    let from = arguments.from.unwrap_or_else(|| by_ending(&arguments.data));
+    let (format, encoding) = by_ending(&arguments.data);
+    let from = arguments.from.unwrap_or(format);
     let delimiter = parse_delimiter(&arguments.delimiter).map_err(|error: DatasetError| error.to_string())?;
     let csv = CsvOptions { delimiter, header: arguments.no_header.then_some(false) };
     let source: Box<dyn Read> = if arguments.data == Path::new("-") {
@@ -87,6 +90,8 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     } else {
         Box::new(File::open(&arguments.data).map_err(|error| at(&arguments.data, &error))?)
     };
+    let unreadable = |error: io::Error| at(&arguments.data, &encoding.unreadable(&error));
+    let source = encoding.decoder(source).map_err(unreadable)?;
     let refused = |refusal: Refusal| at(&arguments.data, &words(&refusal));
     let target = BufWriter::new(io::stdout().lock());
     let unwritten = |error: io::Error| format!("the predictions cannot be written: {error}");
@@ -94,10 +99,11 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let Some(mut reader) = RowReader::open(from.into(), source, csv, model).map_err(refused)? else {
         return Err("this format does not stream".into());
     };
-    while let Some(block) = reader.next_block().map_err(refused)? {
+    while let Some(mut block) = reader.next_block().map_err(refused)? {
+        let places = std::mem::take(&mut block.places);
         let rows: Vec<&[f64]> = block.rows().collect();
         let predictions = predictor.compute(&rows, outputs.extras());
-        refuse_not_finite(&predictions, writer.rows, "/rows").map_err(refused)?;
+        refuse_not_finite(&predictions, &places, "/rows").map_err(refused)?;
         writer.write(Answer { outputs: &outputs, model, predictions: &predictions }).map_err(unwritten)?;
     }
     if writer.rows == 0 {
@@ -106,12 +112,20 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     writer.finish().and_then(|mut target| target.flush()).map_err(unwritten)
 }
 
-fn by_ending(path: &Path) -> TableFormat {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("ndjson" | "jsonl") => TableFormat::Ndjson,
-        Some("arrow" | "arrows") => TableFormat::Arrow,
+/// What the ending of a file's name tells: the format, and before it how the file is compressed.
+fn by_ending(path: &Path) -> (TableFormat, ContentEncoding) {
+    let ending = |path: &Path| path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
+    let (path, encoding) = match ending(path).as_str() {
+        "gz" => (path.with_extension(""), ContentEncoding::Gzip),
+        "zst" => (path.with_extension(""), ContentEncoding::Zstd),
+        _ => (path.to_owned(), ContentEncoding::Identity),
+    };
+    let format = match ending(&path).as_str() {
+        "ndjson" | "jsonl" => TableFormat::Ndjson,
+        "arrow" | "arrows" => TableFormat::Arrow,
         _ => TableFormat::Csv,
-    }
+    };
+    (format, encoding)
 }
 
 fn at(path: &Path, error: &dyn std::fmt::Display) -> String {

@@ -1,6 +1,7 @@
 //! CSV records with their line numbers.
 
 use super::DatasetError;
+use super::quotes::Quotes;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::io::{BufRead, BufReader, Read};
 
@@ -43,6 +44,7 @@ const LONGEST_RECORD: usize = 16 << 20;
 pub struct CsvTable<R> {
     input: BufReader<R>,
     parser: Reader,
+    quotes: Quotes,
     column_limit: usize,
     /// The text of the current record, cell after cell.
     text: Vec<u8>,
@@ -63,6 +65,7 @@ impl<R: Read> CsvTable<R> {
         let mut table = Self {
             input: BufReader::with_capacity(1 << 16, source),
             parser: ReaderBuilder::new().delimiter(options.delimiter).build(),
+            quotes: Quotes::new(options.delimiter),
             column_limit,
             text: vec![0; 1 << 12],
             ends: vec![0; 1 << 6],
@@ -71,6 +74,7 @@ impl<R: Read> CsvTable<R> {
             pending: false,
             names: Vec::new(),
         };
+        table.skip_byte_order_mark()?;
         if !table.read_record()? {
             return Err(DatasetError::Empty);
         }
@@ -119,6 +123,8 @@ impl<R: Read> CsvTable<R> {
             let input = self.input.fill_buf()?;
             let (outcome, read, written, cells) =
                 self.parser.read_record(input, &mut self.text[text_length..], &mut self.ends[cell_count..]);
+            let quotes = if input.is_empty() { self.quotes.finish() } else { self.quotes.pass(&input[..read]) };
+            quotes.map_err(|detail| DatasetError::at(self.line, None, detail))?;
             self.input.consume(read);
             text_length += written;
             cell_count += cells;
@@ -145,6 +151,15 @@ impl<R: Read> CsvTable<R> {
 
     fn too_many_columns(&self) -> DatasetError {
         DatasetError::at(self.line, None, format!("more than {} columns, which is the limit", self.column_limit))
+    }
+
+    /// Passes over the mark that some programs put before UTF-8.
+    fn skip_byte_order_mark(&mut self) -> Result<(), DatasetError> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        if self.input.fill_buf()?.starts_with(MARK) {
+            self.input.consume(MARK.len());
+        }
+        Ok(())
     }
 
     /// Passes over empty lines one byte at a time, so that the line number is that of the record.
@@ -221,11 +236,27 @@ mod tests {
     }
 
     #[test]
+    fn quotes_that_swallow_cells_are_refused() {
+        assert_eq!(failure(b"a,b,z\n1,2,\"x\n4,5,y\n7,8,w\n", 9), "line 2: a quote is left open");
+        assert_eq!(failure(b"a,b\n1,2\n\n3,\"3\"4\n", 9), "line 4: text after a closing quote");
+        assert_eq!(failure(b"\xef\xbb\xbf\"a\"b,c\n", 9), "line 1: text after a closing quote");
+        let text = b"\xef\xbb\xbf\"a,a\",b\n\"1\" , 5\" pipe\n\"\"\"x\"\"\",\"\"";
+        let mut table = CsvTable::new(text.as_slice(), COMMA, 9).unwrap();
+        assert_eq!(table.names, ["a,a", "b"]);
+        let mut rows = Vec::new();
+        while table.advance().unwrap() {
+            rows.push([0, 1].map(|column| table.cell(column).unwrap().to_owned()));
+        }
+        assert_eq!(rows, [["1", "5\" pipe"], ["\"x\"", ""]]);
+    }
+
+    #[test]
     fn records_have_limits() {
         assert_eq!(failure(b"a,b,c,d\n", 3), "line 1: more than 3 columns, which is the limit");
         assert_eq!(failure(b"a,b\n1,2,3,4,5\n", 4), "line 2: more than 4 columns, which is the limit");
         assert_eq!(failure(b"a,b\n1,2,3\n", 4), "line 2: 3 cells where the first line has 2");
         let mut open_quote = b"a,b\n1,2\n3,\"".to_vec();
+        assert_eq!(failure(&open_quote, 9), "line 3: a quote is left open");
         open_quote.resize(LONGEST_RECORD + 100, b'x');
         assert!(failure(&open_quote, 9).starts_with("line 3: longer than 16 MiB"));
     }

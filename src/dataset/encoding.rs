@@ -129,7 +129,7 @@ impl InputColumn {
             (ColumnKind::Boolean, Cell::Number(number)) if number == 0.0 || number == 1.0 => Ok(number),
             (ColumnKind::Boolean, Cell::Number(_) | Cell::Text(_)) => Err(EncodingError::NotABoolean),
             // A level may look like a number or a truth value; a table has texts only.
-            (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.level_code(&number.to_string())),
+            (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.number_code(number)),
             (ColumnKind::Categorical, Cell::Boolean(value)) => Ok(self.level_code(&value.to_string())),
             (ColumnKind::Categorical, Cell::Text(text)) => Ok(match read(text.trim_ascii()) {
                 Reading::Missing => f64::NAN,
@@ -157,13 +157,35 @@ impl InputColumn {
     }
 
     fn level_code(&self, text: &str) -> f64 {
-        let exact = self.levels.binary_search_by(|level| level.as_str().cmp(text)).ok();
         // `True` in a table is `true` in JSON.
-        let index = exact.or_else(|| match read(text) {
+        let index = self.level_written(text).or_else(|| match read(text) {
             Reading::Boolean(_) => self.levels.iter().position(|level| level.eq_ignore_ascii_case(text)),
-            Reading::Missing | Reading::Number(_) | Reading::NotFinite | Reading::Text => None,
+            Reading::Number(number) => self.level_worth(number),
+            Reading::Missing | Reading::NotFinite | Reading::Text => None,
         });
         index.map_or(UNKNOWN_LEVEL, |index| index as f64)
+    }
+
+    /// The code of a number: `1.0` in a table is `1` in JSON, where a number says nothing of how it was written. The
+    /// usual ways to write it are looked up before all levels are looked at.
+    fn number_code(&self, number: f64) -> f64 {
+        let index = self.level_written(&number.to_string());
+        let index = index.or_else(|| self.level_written(&format!("{number:?}")));
+        index.or_else(|| self.level_worth(number)).map_or(UNKNOWN_LEVEL, |index| index as f64)
+    }
+
+    fn level_written(&self, text: &str) -> Option<usize> {
+        self.levels.binary_search_by(|level| level.as_str().cmp(text)).ok()
+    }
+
+    /// The level that is this number in other digits, unless several are.
+    fn level_worth(&self, number: f64) -> Option<usize> {
+        let is_worth = |level: &String| {
+            level.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.'))
+                && level.parse() == Ok(number)
+        };
+        let mut found = self.levels.iter().enumerate().filter(|(_, level)| is_worth(level)).map(|(index, _)| index);
+        found.next().filter(|_| found.next().is_none())
     }
 }
 
@@ -229,5 +251,30 @@ mod tests {
         assert_eq!(column.code(Cell::Text(" a ")), Ok(3.0));
         assert!(column.code(Cell::Text("NA")).unwrap().is_nan());
         assert!(column.is_unknown(column.code(Cell::Text("b")).unwrap()));
+    }
+    #[test]
+    fn a_level_is_the_same_number_in_every_format() {
+        let column = |levels: &[&str]| {
+            let levels = levels.iter().map(|&level| level.to_owned()).collect();
+            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels }
+        };
+        let decimals = column(&["-0", "1.0", "1e3", "2.50", "9007199254740993", "x"]);
+        for (number, texts, code) in [
+            (0.0, ["0", "0.0", "-0"], 0.0),
+            (1.0, ["1", "1.0", "01"], 1.0),
+            (1000.0, ["1000", "1e3", "1000.0"], 2.0),
+            (2.5, ["2.5", "2.50", "25e-1"], 3.0),
+            (9_007_199_254_740_992.0, ["9007199254740993", "9007199254740993.0", "9007199254740992"], 4.0),
+            (7.0, ["7", "7.0", "seven"], UNKNOWN_LEVEL),
+        ] {
+            assert_eq!(decimals.code(Cell::Number(number)), Ok(code), "{number}");
+            for text in texts {
+                assert_eq!(decimals.code(Cell::Text(text)), Ok(code), "{text}");
+            }
+        }
+        // What two levels are is neither, unless it is written like one.
+        let twins = column(&["1.0", "1.00"]);
+        assert_eq!([twins.code(Cell::Text("1.00")), twins.code(Cell::Number(1.0))], [Ok(1.0), Ok(0.0)]);
+        assert_eq!(twins.code(Cell::Text("1")), Ok(UNKNOWN_LEVEL));
     }
 }

@@ -6,6 +6,9 @@ mod error;
 /// Bytes of an upload onto disk: decoded, limited, hashed.
 mod upload;
 
+/// Quotes of CSV, checked beside the parser.
+mod quotes;
+
 /// CSV records with their line numbers.
 mod csv;
 

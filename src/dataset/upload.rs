@@ -3,7 +3,7 @@
 use super::DatasetError;
 use crate::files::{TempFile, hex};
 use sha2::{Digest, Sha256};
-use std::io::{Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// What an upload may cost.
 #[derive(Debug, Clone, Copy)]
@@ -31,23 +31,36 @@ pub enum ContentEncoding {
 
 impl ContentEncoding {
     /// The decoded bytes of `source`.
-    pub fn decoder<'a>(self, source: impl Read + 'a) -> std::io::Result<Box<dyn Read + 'a>> {
+    pub fn decoder<'a>(self, source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
             Self::Identity => Box::new(source),
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
-            Self::Deflate => Box::new(flate2::read::ZlibDecoder::new(source)),
+            Self::Deflate => Box::new(Deflated(flate2::bufread::ZlibDecoder::new(BufReader::new(source)))),
             Self::Zstd => Box::new(zstd::Decoder::new(source)?),
         })
     }
 
     /// Words for a stream that does not decode.
-    pub fn unreadable(self, error: &std::io::Error) -> String {
+    pub fn unreadable(self, error: &io::Error) -> String {
         match self {
             Self::Identity => format!("the connection broke ({error})"),
             Self::Gzip => format!("the gzip stream is damaged or ends early ({error})"),
             Self::Deflate => format!("the deflate stream is damaged or ends early ({error})"),
             Self::Zstd => format!("the zstd stream is damaged or ends early ({error})"),
         }
+    }
+}
+
+/// One zlib stream and nothing after it; the decoder alone would leave the rest unread.
+struct Deflated<R>(flate2::bufread::ZlibDecoder<BufReader<R>>);
+
+impl<R: Read> Read for Deflated<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        if count == 0 && !buffer.is_empty() && !self.0.get_mut().fill_buf()?.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "bytes follow its end"));
+        }
+        Ok(count)
     }
 }
 
@@ -86,4 +99,37 @@ pub(super) fn spool(
         return Err(DatasetError::Empty);
     }
     Ok(Spool { file, bytes, sha256: hex(&hash.finalize()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::{GzEncoder, ZlibEncoder};
+
+    #[test]
+    fn bytes_after_a_compressed_stream_are_seen() {
+        let text = b"a,b\n1,2\n".repeat(1000);
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        zlib.write_all(&text).unwrap();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(&text).unwrap();
+        let streams = [
+            (ContentEncoding::Deflate, zlib.finish().unwrap()),
+            (ContentEncoding::Gzip, gzip.finish().unwrap()),
+            (ContentEncoding::Zstd, zstd::encode_all(text.as_slice(), 1).unwrap()),
+        ];
+        let decode = |encoding: ContentEncoding, bytes: &[u8]| {
+            let mut decoded = Vec::new();
+            encoding.decoder(bytes)?.read_to_end(&mut decoded).map(|_| decoded)
+        };
+        for (encoding, stream) in streams {
+            assert_eq!(decode(encoding, &stream).unwrap(), text);
+            assert!(decode(encoding, &[&stream, &b"junk"[..]].concat()).is_err(), "{encoding:?}");
+            assert!(decode(encoding, &stream[..stream.len() - 3]).is_err(), "{encoding:?}");
+            let twice = decode(encoding, &[stream.as_slice(), &stream].concat());
+            // gzip and zstd streams may follow each other; zlib has no such thing.
+            assert_eq!(twice.ok(), (encoding != ContentEncoding::Deflate).then(|| text.repeat(2)));
+        }
+    }
 }

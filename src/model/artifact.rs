@@ -28,6 +28,9 @@ const MAGIC: [u8; 8] = *b"BOCHNER\0";
 const FORMAT_VERSION: u32 = 1;
 const HEADER_BYTES: usize = 52;
 
+/// Bytes of an artifact that tell how long it is.
+pub const ARTIFACT_HEADER: usize = HEADER_BYTES;
+
 /// Why an artifact was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
@@ -77,6 +80,16 @@ pub enum ArtifactError {
     /// Intervals or label sets would say what nobody knows.
     #[error("the calibration cannot be used: {0}")]
     Calibration(&'static str),
+    /// Larger than a model may be here.
+    #[error("the model has {found} {what}; the limit here is {limit}")]
+    Beyond {
+        /// Of what there is too much.
+        what: &'static str,
+        /// In the model.
+        found: usize,
+        /// As configured.
+        limit: usize,
+    },
     /// NaN or infinity.
     #[error("{0} hold a number that is not finite")]
     NotFinite(&'static str),
@@ -201,13 +214,19 @@ fn decode_within<const LIMIT: usize>(payload: &[u8]) -> Result<(PayloadV1, usize
 pub fn read_artifact(mut source: impl Read, limit: u64) -> Result<FittedModel, ArtifactError> {
     let mut bytes = Vec::new();
     source.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(ArtifactError::Read)?;
-    let header = Header::read(&bytes)?;
-    if header.payload_length > limit {
-        return Err(ArtifactError::TooLarge { promised: header.payload_length, limit });
-    }
+    let left = artifact_length(&bytes, limit)? - HEADER_BYTES as u64;
     // One byte more, so that something appended is seen.
-    source.take(header.payload_length + 1).read_to_end(&mut bytes).map_err(ArtifactError::Read)?;
+    source.take(left + 1).read_to_end(&mut bytes).map_err(ArtifactError::Read)?;
     decode(&bytes)
+}
+
+/// How long an artifact is by its first bytes, of which all are looked at; its payload at most `limit`.
+pub fn artifact_length(start: &[u8], limit: u64) -> Result<u64, ArtifactError> {
+    let promised = Header::read(start)?.payload_length;
+    if promised > limit {
+        return Err(ArtifactError::TooLarge { promised, limit });
+    }
+    Ok(HEADER_BYTES as u64 + promised)
 }
 
 /// The start of an artifact.

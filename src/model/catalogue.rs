@@ -85,6 +85,12 @@ impl Catalogue {
         entries.flat_map(|(_, entry)| entry.versions.iter().cloned()).collect()
     }
 
+    /// The name of the only model, or how many there are.
+    pub(super) fn only_name(&self) -> Result<&str, usize> {
+        let mut names = self.models.keys();
+        names.next().filter(|_| names.next().is_none()).map(String::as_str).ok_or(self.models.len())
+    }
+
     /// The aliases of a model with their versions.
     pub(super) fn aliases(&self, name: &str) -> BTreeMap<String, u32> {
         self.models.get(name).map(|entry| entry.aliases.clone()).unwrap_or_default()

@@ -45,6 +45,27 @@ impl Labels {
         };
         let scores: Vec<f64> = self.log_weights.iter().enumerate().map(score).collect();
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max); // so that no exponential overflows
+        if !largest.is_finite() {
+            return self.probabilities_far_out(slope, values);
+        }
+        let powers: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
+        let total: f64 = powers.iter().sum();
+        powers.iter().map(|power| power / total).collect()
+    }
+
+    /// The same where slope times value overflows: by distances to the largest value, of which infinite ones do no harm.
+    fn probabilities_far_out(&self, slope: f64, values: &[f64]) -> Vec<f64> {
+        let value = |label: usize| match values {
+            [value] => label as f64 * value,
+            values => values[label],
+        };
+        let decided = self.decide(values);
+        let score = |label: usize| {
+            let weight = self.log_weights[label] - self.log_weights[decided];
+            slope * (value(label) - value(decided)) - weight
+        };
+        let scores: Vec<f64> = (0..self.log_weights.len()).map(score).collect();
+        let largest = scores.iter().copied().fold(0.0, f64::max); // finite: no label lies above the decided one
         let powers: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
         let total: f64 = powers.iter().sum();
         powers.iter().map(|power| power / total).collect()
@@ -105,5 +126,17 @@ mod tests {
         assert_eq!(three.decide(&[1.0, 1.0, 0.5]), 0);
         let p = three.probabilities_at(1e6, &[-1.0, 1.0, 0.0]);
         assert_eq!(p, [0.0, 1.0, 0.0]);
+    }
+    #[test]
+    fn values_far_out_have_the_probabilities_of_the_limit() {
+        let steep = |count, log_weights: &[f64]| Labels { slope: Some(1e3), ..labels(count, log_weights) };
+        let two = steep(2, &[0.0, 3_f64.ln()]);
+        assert_eq!(two.probabilities(&[3.7e306]).unwrap(), [0.0, 1.0]);
+        assert_eq!(two.probabilities(&[-3.7e306]).unwrap(), [1.0, 0.0]);
+        let three = steep(3, &[0.0; 3]);
+        assert_eq!(three.probabilities(&[1e306, 2e306, -f64::MAX]).unwrap(), [0.0, 1.0, 0.0]);
+        assert_eq!(three.probabilities(&[-3e306, -2e306, -f64::MAX]).unwrap(), [0.0, 1.0, 0.0]);
+        assert_eq!(three.probabilities(&[1e306, 1e306, 0.0]).unwrap(), [0.5, 0.5, 0.0]);
+        assert_eq!(two.conformal_scores(&[f64::MAX]), [1.0, 0.0]);
     }
 }

@@ -48,7 +48,8 @@ mod catalogue;
 /// Names, versions and where their artifacts lie.
 mod registry;
 
-pub use artifact::{ArtifactError, ArtifactHeader, decode, encode, read_artifact, read_header};
+pub use artifact::{ARTIFACT_HEADER, ArtifactError, ArtifactHeader};
+pub use artifact::{artifact_length, decode, encode, read_artifact, read_header};
 pub use coding::TargetCoding;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
@@ -62,5 +63,6 @@ pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,
 };
+pub use soundness::check_size;
 pub use spread::Spread;
 pub use version::{ModelVersion, check_alias, check_model_name, check_model_reference};

@@ -224,6 +224,11 @@ impl ModelRegistry {
         self.catalogue().list(name)
     }
 
+    /// The name of the only model, or how many there are. From memory.
+    pub fn only_name(&self) -> Result<String, usize> {
+        self.catalogue().only_name().map(str::to_owned)
+    }
+
     /// One version of `name` or `name@alias`; the newest if neither alias nor version is named. From memory.
     pub fn find(&self, name: &str, version: Option<u32>) -> Result<Arc<ModelVersion>, RegistryError> {
         let reference = ModelReference::parse(name)?;

@@ -13,6 +13,30 @@ pub(super) fn check(model: &FittedModel) -> Result<(), ArtifactError> {
     check_calibration(model)
 }
 
+/// Refuses a model that is larger than those that are trained here.
+pub fn check_size(
+    model: &FittedModel,
+    most_features: usize,
+    most_columns: usize,
+    most_levels: usize,
+) -> Result<(), ArtifactError> {
+    let columns = &model.inputs.encoding.columns;
+    // The features of an exact model are rows, of which there may be more.
+    let features = if model.map.kind == MapKind::Points { 0 } else { model.map.feature_count() };
+    let labels = model.head.labels().map_or(0, |labels| labels.labels.len());
+    let levels = columns.iter().map(|column| column.levels.len()).fold(labels, usize::max);
+    for (what, found, limit) in [
+        ("features", features, most_features),
+        ("columns", columns.len(), most_columns),
+        ("values in a text column", levels, most_levels),
+    ] {
+        if found > limit {
+            return Err(ArtifactError::Beyond { what, found, limit });
+        }
+    }
+    Ok(())
+}
+
 fn check_numbers(model: &FittedModel) -> Result<(), ArtifactError> {
     let scaling = &model.inputs.scaling;
     let d = model.inputs.encoding.input_dim();

@@ -3,6 +3,9 @@
 /// Why a request was refused.
 mod refusal;
 
+/// Where rows stood in what was sent.
+mod places;
+
 /// Rows of a request, as a model takes them.
 mod rows;
 
@@ -35,10 +38,12 @@ mod shelf;
 
 pub use answer::Answer;
 pub use batcher::{BatchError, BatchLimits, Batcher};
-pub use formats::{AnswerWriter, Format, JsonRequest, RowReader, ScoringRequest, read_request, read_small};
-pub use outputs::{Output, OutputRequest, Outputs};
+pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, ScoringRequest};
+pub use formats::{read_request, read_small, skip};
+pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
+pub use places::Places;
 pub use pool::PredictionPool;
 pub use preparation::{NotReady, make_ready};
-pub use refusal::{Refusal, refuse_not_finite};
+pub use refusal::{FAR_OUT, Refusal, refuse_not_finite};
 pub use rows::{CellError, RowBlock};
 pub use shelf::{ReadyModel, Shelf, ShelfError};

@@ -100,8 +100,22 @@ pub struct OutputRequest {
     pub top_k: Option<u64>,
     /// δ of intervals and label sets.
     pub delta: Option<f64>,
-    /// Whether they stood in the query, not in a JSON body: errors point there.
-    pub in_query: bool,
+    /// Where they stood: errors point there.
+    pub place: OutputPlace,
+}
+
+/// Where a request says what is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutputPlace {
+    /// In members of the body.
+    #[default]
+    Body,
+    /// In the query.
+    Query,
+    /// In `params`, as MLflow has it.
+    Params,
+    /// In `outputs` and `parameters`, as the Open Inference Protocol has it.
+    Inference,
 }
 
 impl OutputRequest {
@@ -111,10 +125,14 @@ impl OutputRequest {
     }
 
     fn place(&self, member: &str, index: Option<usize>) -> String {
-        match (self.in_query, index) {
-            (true, _) => format!("?{member}"),
-            (false, None) => format!("/{member}"),
-            (false, Some(index)) => format!("/{member}/{index}"),
+        match (self.place, index) {
+            (OutputPlace::Query, _) => format!("?{member}"),
+            (OutputPlace::Body, None) => format!("/{member}"),
+            (OutputPlace::Body, Some(index)) => format!("/{member}/{index}"),
+            (OutputPlace::Params, None) => format!("/params/{member}"),
+            (OutputPlace::Params, Some(index)) => format!("/params/{member}/{index}"),
+            (OutputPlace::Inference, None) => format!("/parameters/{member}"),
+            (OutputPlace::Inference, Some(index)) => format!("/{member}/{index}/name"),
         }
     }
 }
@@ -191,6 +209,11 @@ impl Outputs {
             outputs.quantile = quantile.unwrap_or(f64::INFINITY);
         }
         outputs
+    }
+
+    /// Whether there were enough calibration rows for intervals with ends.
+    pub fn has_intervals(&self) -> bool {
+        self.quantile.is_finite()
     }
 
     /// What must be computed beside the values.

@@ -1,5 +1,6 @@
 //! Why a prediction request cannot be answered.
 
+use super::Places;
 use crate::dataset::DatasetError;
 use crate::model::Predictions;
 use crate::problem::Problem;
@@ -35,6 +36,11 @@ impl Refusal {
         Self::Malformed { code, detail: detail.into() }
     }
 
+    /// A member that is given twice: of two, one would be passed over.
+    pub fn twice(pointer: &str) -> Self {
+        Self::malformed("malformed_request", format!("{pointer} is given twice"))
+    }
+
     /// A body that is another JSON value, or no JSON at all.
     pub fn not_an_object(json: &mut jiter::Jiter) -> Self {
         match json.next_skip() {
@@ -62,13 +68,18 @@ impl From<DatasetError> for Refusal {
             }
             DatasetError::Empty => Self::malformed("empty_body", "the body is empty"),
             DatasetError::TooLarge { limit } => Self::TooLarge { limit },
+            // The rows come from the body, not from a disk of ours.
+            DatasetError::Storage(error) => Self::malformed("unreadable_body", error.to_string()),
             other => Self::malformed("unreadable_body", other.to_string()),
         }
     }
 }
 
-/// Refuses rows so far out that what is computed for them overflows; `first` is the number of the first of them.
-pub fn refuse_not_finite(predictions: &Predictions, first: usize, place: &str) -> Result<(), Refusal> {
+/// What is wrong with a row whose prediction overflows.
+pub const FAR_OUT: &str = "an input is so far from the training data that its prediction is not a finite number";
+
+/// Refuses rows so far out that what is computed for them overflows; `list` leads to the list that they stood in.
+pub fn refuse_not_finite(predictions: &Predictions, places: &Places, list: &str) -> Result<(), Refusal> {
     let Predictions { values, spreads, error_bars } = predictions;
     let computed = || [Some(values), spreads.as_ref(), error_bars.as_ref()].into_iter().flatten();
     if computed().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
@@ -79,8 +90,7 @@ pub fn refuse_not_finite(predictions: &Predictions, first: usize, place: &str) -
         rows.position(|row| row.iter().any(|number| !number.is_finite()))
     };
     let row = computed().filter_map(overflowing).min().unwrap_or_default();
-    let detail = "an input is so far from the training data that its prediction is not a finite number";
-    Err(Refusal::invalid(format!("{place}/{}", first + row), detail))
+    Err(Refusal::invalid(places.pointer(row, list), FAR_OUT))
 }
 
 #[cfg(test)]
@@ -91,14 +101,17 @@ mod tests {
     #[test]
     fn the_first_row_that_overflows_is_named_whatever_overflows_in_it() {
         let fine = Predictions { values: array![[1.0], [2.0], [3.0]], spreads: None, error_bars: None };
-        assert_eq!(refuse_not_finite(&fine, 0, "/rows"), Ok(()));
-        let place = |predictions: &Predictions| match refuse_not_finite(predictions, 10, "/rows") {
-            Err(Refusal::Invalid(problems)) => problems[0].pointer.clone(),
-            other => panic!("{other:?}"),
+        assert_eq!(refuse_not_finite(&fine, &Places::List, "/rows"), Ok(()));
+        let place_in = |predictions: &Predictions, places: &Places| {
+            let Err(Refusal::Invalid(problems)) = refuse_not_finite(predictions, places, "/rows") else { panic!() };
+            problems[0].pointer.clone()
         };
+        let place = |predictions: &Predictions| place_in(predictions, &Places::List);
         let values = Predictions { values: array![[1.0], [f64::NAN], [3.0]], ..fine.clone() };
         let spreads = Predictions { spreads: Some(array![[1.0], [1.0], [f64::INFINITY]]), ..fine };
         let bars = Predictions { error_bars: Some(array![[f64::NAN], [1.0], [1.0]]), ..spreads.clone() };
-        assert_eq!([&values, &spreads, &bars].map(place), ["/rows/11", "/rows/12", "/rows/10"]);
+        assert_eq!([&values, &spreads, &bars].map(place), ["/rows/1", "/rows/2", "/rows/0"]);
+        assert_eq!(place_in(&values, &Places::Lines(vec![2, 5, 6])), "/lines/5");
+        assert_eq!(place_in(&values, &Places::Batch { number: 3, start: 4096 }), "/batches/3/4097");
     }
 }

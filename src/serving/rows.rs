@@ -1,6 +1,6 @@
 //! Rows of a request, as a model takes them.
 
-use super::Refusal;
+use super::{Places, Refusal};
 use crate::dataset::{Cell, ColumnKind, EncodingError, InputColumn};
 use crate::model::{FittedModel, MissingRule};
 use crate::problem::{Problem, pointer};
@@ -20,6 +20,8 @@ pub struct RowBlock {
     nan_is_missing: bool,
     /// Cells whose text training never saw.
     pub unknown_levels: u64,
+    /// Where the rows stood.
+    pub places: Places,
 }
 
 impl RowBlock {
@@ -66,6 +68,7 @@ impl RowBlock {
     /// Adds the rows of another block of the same model.
     pub fn append(&mut self, other: Self) {
         self.codes.extend(other.codes);
+        self.places.append(other.places);
         self.unknown_levels += other.unknown_levels;
     }
 

@@ -146,7 +146,8 @@ def test_shapes_that_lie(infer):
     for shape in ([3, 2], [], [2, -3], [2, 3.0], [2, 4], "2x3", None, [2**63, 2**63], [0, 3], [2, 0]):
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape")
     for shape in ([6], [2, 3, 1]):  # not a matrix, so it must be one of the columns
-        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs", "there is no input 'a'")
+        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": sum(ROWS, [])}]}), "/inputs", "there is no input 'a'")
+        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape", "nested")
     # Rows that cost the sender nothing cost us nothing.
     for shape in ([10**5, 0], [10**15, 0], [0, 10**15]):
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": []}]}), "/inputs")
@@ -215,9 +216,10 @@ def test_times_that_are_none(infer):
     body = {"inputs": [{**TENSOR, "data": ROWS}]}
     for wrong in ("", "0", "-1", "1.5", "soon"):
         refused(infer(body, x_timeout_ms=wrong), "x-timeout-ms")
-    # A timeout that is no number of microseconds is not ours to judge: it is passed over.
-    for odd in (0, -5, "x", None, 2**64 - 1):
-        assert infer({**body, "parameters": {"timeout": odd}}).status_code == 200
+    for right in (0, None, 2**64 - 1):
+        assert infer({**body, "parameters": {"timeout": right}}).status_code == 200
+    for wrong in (-5, 1.5, "x", [], 2**64):
+        refused(infer({**body, "parameters": {"timeout": wrong}}), "/parameters/timeout")
 
 
 def test_other_routes_refuse_in_the_same_words(service, models):

@@ -156,9 +156,9 @@ async fn a_version_is_in_memory_when_it_becomes_visible() {
     assert_eq!(predict(&service, "moved").await, predict(&service, "waves").await);
 }
 
-/// A file takes a few times its size while it is read, so the next one comes when this one is done.
+/// A file comes to disk first: one that comes slowly keeps nobody waiting.
 #[tokio::test]
-async fn files_are_imported_one_at_a_time() {
+async fn a_slow_sender_keeps_no_other_file_out() {
     let service = Service::with_model().await;
     let good = export(&service).await;
     let (sender, receiver) = tokio::sync::mpsc::channel::<Result<Vec<u8>, std::io::Error>>(1);
@@ -170,16 +170,51 @@ async fn files_are_imported_one_at_a_time() {
         sender.send(Ok(good[..100].to_vec())).await.unwrap();
         // The first chunk is taken, which is to say that the import has begun.
         let second = sender.reserve().await.unwrap();
-        let refused = import(&service, "fast", good.clone()).await;
+        let fast = futures_util::future::join3(
+            import(&service, "fast", good.clone()),
+            import(&service, "fast", good.clone()),
+            import(&service, "fast", good.clone()),
+        );
+        let (first, next, last) = fast.await;
         second.send(Ok(good[100..].to_vec()));
         drop(sender);
-        refused
+        [first, next, last]
     };
-    let (slow, refused) = futures_util::future::join(slow, meanwhile).await;
-    assert_eq!(refused.refused(503, "overloaded")["detail"], "another model file is being imported");
-    assert_eq!(refused.header("retry-after"), "1");
+    let (slow, fast) = futures_util::future::join(slow, meanwhile).await;
+    let mut versions = fast.map(|answer| answer.ok(201)["version"].as_u64().unwrap());
+    versions.sort_unstable();
+    assert_eq!(versions, [1, 2, 3]);
     slow.ok(201);
-    import(&service, "fast", good).await.ok(201);
+}
+
+#[tokio::test]
+async fn a_file_that_comes_too_slowly_is_given_up() {
+    let service = Service::with(&["--upload-idle-seconds", "1"]);
+    let drip = futures_util::stream::unfold(0, |count| async move {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        Some((Ok::<_, std::io::Error>(if count == 0 { b"BOCHNER\0".to_vec() } else { vec![1] }), count + 1))
+    });
+    let start = std::time::Instant::now();
+    let body = import(&service, "slow", Body::from_stream(drip)).await.refused(400, "unreadable_body");
+    assert!(body["detail"].as_str().unwrap().contains("less than 16 KiB a second came"), "{body}");
+    assert!(start.elapsed() >= std::time::Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_model_larger_than_those_trained_here_is_refused() {
+    let good = export(&Service::with_model().await).await;
+    for (flag, limit, words) in [
+        ("--max-features", "254", "has 256 features; the limit here is 254"),
+        ("--max-columns", "2", "has 3 columns; the limit here is 2"),
+        ("--max-levels", "2", "has 3 values in a text column; the limit here is 2"),
+    ] {
+        let small = Service::with(&[flag, limit]);
+        let body = import(&small, "m", good.clone()).await.refused(422, "invalid_artifact");
+        assert!(body["detail"].as_str().unwrap().contains(words), "{body}");
+        small.get("/api/v1/models/m").await.refused(404, "model_not_found");
+    }
+    let large = Service::with(&["--max-features", "256", "--max-columns", "3", "--max-levels", "3"]);
+    import(&large, "m", good).await.ok(201);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! `tests/clients`; here is what those cannot do.
 
 use crate::harness::{Answer, Service};
-use arrow_array::{ArrayRef, BooleanArray, NullArray, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, NullArray, RecordBatch, StringArray};
 use arrow_ipc::writer::StreamWriter;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -36,6 +36,8 @@ async fn a_table_is_answered_in_the_format_that_is_asked_for() {
     let answer = send(&service, &[("content-type", "application/jsonl"), ("accept", "text/csv")], lines).await;
     assert_eq!(answer.text(), send(&service, &[csv], TABLE).await.text());
     send(&service, &[csv, ("accept", "text/html")], TABLE).await.refused(406, "not_acceptable");
+    let answer = send(&service, &[csv, ("accept", "text/csv;q=0, application/json;q=0.5")], TABLE).await;
+    assert_eq!(answer.ok(200), expected);
 }
 
 #[tokio::test]
@@ -102,7 +104,20 @@ async fn rows_that_cost_the_sender_nothing_cost_us_nothing() {
     assert!(body.len() < 2000);
     let answer = service.post_as(PREDICT, ARROW, body).await;
     let body = answer.refused(422, "invalid_prediction_request");
-    assert_eq!(body["errors"][0]["pointer"], "/schema/x", "{body}");
+    assert_eq!(body["errors"][0]["pointer"], "/schema", "{body}");
+}
+
+/// What a writer makes of a column in which every cell is missing.
+#[tokio::test]
+async fn a_column_of_nulls_is_missing_cells() {
+    let service = Service::with_model().await;
+    let colours: ArrayRef = Arc::new(StringArray::from(vec!["red", "green"]));
+    let even: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
+    let body = arrow(vec![("x", Arc::new(NullArray::new(2))), ("colour", colours), ("even", even)]);
+    let request = Request::post(PREDICT).header("content-type", ARROW).header("accept", "application/json");
+    let answer = service.send(request.body(Body::from(body)).unwrap()).await.ok(200);
+    let rows = json!({"rows": [[null, "red", true], [null, "green", false]]});
+    assert_eq!(answer, service.post(PREDICT, &rows).await.ok(200));
 }
 
 /// A bit a row: a batch is cut into blocks before its rows become numbers.

@@ -40,9 +40,14 @@ async fn stalled(address: std::net::SocketAddr, path: &str, headers: &str, lengt
 async fn a_body_that_stands_still_is_given_up_in_every_dialect() {
     let service = service(&[]).await;
     let address = service.listen().await;
-    for (path, member) in
-        [(PREDICT, "detail"), ("/v2/models/waves/infer", "error"), ("/invocations", "message"), ("/api/v1/plan", "")]
-    {
+    for (path, member) in [
+        (PREDICT, "detail"),
+        ("/v2/models/waves/infer", "error"),
+        ("/v2/repository/index", "error"),
+        ("/v2/repository/models/waves/load", "error"),
+        ("/invocations", "message"),
+        ("/api/v1/plan", ""),
+    ] {
         let start = Instant::now();
         let mut stream = stalled(address, path, "x-timeout-ms: 300\r\n", 100, b"{\"rows\":").await;
         if member.is_empty() {

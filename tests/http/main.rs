@@ -21,6 +21,7 @@ mod jobs;
 mod limits;
 mod memory;
 mod metrics;
+mod mistakes;
 mod models;
 mod offline;
 mod process;

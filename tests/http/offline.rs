@@ -1,9 +1,14 @@
 //! `bochner predict`: an artifact and a file of rows, no service.
 
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::StreamWriter;
+use bochner::dataset::CsvOptions;
+use bochner::serving::{Format, Refusal, RowReader};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 /// The rows that the committed artifacts were asked for when they were written.
 const ROWS: &str = "even,x,colour\ntrue,0.3,green\nfalse,0.91,red\ntrue,,blue\nfalse,-2.5,mauve\n";
@@ -51,8 +56,9 @@ fn refusals_are_one_line_and_say_where() {
         (&ridge, &["--outputs", "label"][..], ROWS, "/outputs/0: this model predicts numbers"),
         (&ridge, &[], "x,colour,even\n1,red,true\ny,red,true\n", "/lines/3/x: a number is expected here"),
         (&ridge, &[], "x,colour\n1,red\n", "the model needs column 'even'"),
-        (&ridge, &[], "x,colour,even\n1,red,true\n1e308,red,true\n", "/rows/1: an input is so far from the training"),
-        (&ridge, &["--outputs", "error_bar"], "x,colour,even\n1e308,red,true\n", "/rows/0: an input is so far"),
+        (&ridge, &[], "x,colour,even\n1,red,true\n1e308,red,true\n", "/lines/3: an input is so far from the training"),
+        (&ridge, &["--outputs", "error_bar"], "x,colour,even\n1e308,red,true\n", "/lines/2: an input is so far"),
+        (&ridge, &[], "x,colour,even\n1,red,\"true\n", "/lines/2: a quote is left open"),
         (&ridge, &[], "x,colour,even\n", "the table has no rows"),
         (&ridge, &["--from", "ndjson"], "\n", "the table has no rows"),
         (&artifact("ridge.json"), &[], ROWS, "not a bochner artifact"),
@@ -63,4 +69,56 @@ fn refusals_are_one_line_and_say_where() {
         assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
         assert!(text.starts_with("bochner: ") && text.contains(words), "{text}");
     }
+}
+
+#[test]
+fn compressed_files_are_read_by_their_ending() {
+    let (ridge, folder) = (artifact("ridge.bochner"), tempfile::tempdir().unwrap());
+    let expected = printed(&predict(&ridge, &[], ROWS));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(ROWS.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let read = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+        command.arg("predict").arg("--model").arg(&ridge).arg(path).output().unwrap()
+    };
+    assert_eq!(printed(&read("rows.csv.gz", &gzip)), expected);
+    assert_eq!(printed(&read("rows.csv.zst", &zstd::encode_all(ROWS.as_bytes(), 1).unwrap())), expected);
+    let line = "{\"x\": 0.3, \"colour\": \"green\", \"even\": true}\n";
+    let lines = printed(&read("rows.jsonl.zst", &zstd::encode_all(line.as_bytes(), 1).unwrap()));
+    assert_eq!(Some(lines.trim()), expected.lines().nth(1));
+    let cut = read("cut.csv.gz", &gzip[..gzip.len() - 5]);
+    assert_eq!(cut.status.code(), Some(1));
+    assert!(String::from_utf8(cut.stderr).unwrap().starts_with("bochner: "));
+}
+
+/// The decoder of Arrow panics where a message points outside of itself; that is one line like any other refusal.
+#[test]
+fn hostile_arrow_is_refused_without_a_word_of_panic() {
+    let model = bochner::model::decode(&std::fs::read(artifact("ridge.bochner")).unwrap()).unwrap();
+    let x = Arc::new(Float64Array::from(vec![0.3, 0.4])) as ArrayRef;
+    let colour = Arc::new(StringArray::from(vec!["red", "green"])) as ArrayRef;
+    let even = Arc::new(BooleanArray::from(vec![true, false])) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("x", x), ("colour", colour), ("even", even)]).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let good = writer.into_inner().unwrap();
+    let options = CsvOptions { delimiter: b',', header: None };
+    let outside = |bytes: &[u8]| {
+        let mut reader = RowReader::open(Format::Arrow, bytes, options, &model).unwrap().unwrap();
+        let detail =
+            |refusal| matches!(refusal, Refusal::Malformed { detail, .. } if detail.contains("outside of itself"));
+        reader.next_block().is_err_and(detail)
+    };
+    let bad = (0..good.len()).map(|at| [&good[..at], &[0x7f], &good[at + 1..]].concat()).find(|bytes| outside(bytes));
+    let file = tempfile::NamedTempFile::with_suffix(".arrow").unwrap();
+    std::fs::write(file.path(), bad.expect("some byte leads astray")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+    let output =
+        command.arg("predict").arg("--model").arg(artifact("ridge.bochner")).arg(file.path()).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
+    assert!(text.contains("a message points outside of itself"), "{text}");
 }

@@ -3,6 +3,9 @@
 /// Tensors and their bytes.
 mod tensor;
 
+/// Lists in lists.
+mod nesting;
+
 /// Requests.
 mod request;
 
@@ -30,7 +33,7 @@ use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::watch::Watch;
 use crate::model::Predictions;
-use crate::serving::{Output, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
+use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -126,7 +129,7 @@ fn decode(
         None => response::default_outputs(fitted),
     };
     let names = wanted.iter().map(|output| output.name().to_owned()).collect();
-    let named = OutputRequest { names: Some(names), delta: request.delta, ..OutputRequest::default() };
+    let named = OutputRequest { names: Some(names), delta: request.delta, top_k: None, place: OutputPlace::Inference };
     let outputs = Outputs::check(&named, fitted)?;
     let block = rows::rows_of(&request.inputs, fitted, limit)?;
     model.meters.decode.observe(start.elapsed());

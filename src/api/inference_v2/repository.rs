@@ -1,18 +1,29 @@
 //! The model repository extension.
 
 use super::super::AppState;
+use super::super::body::read_whole;
 use super::super::error::ApiError;
-use super::super::extract::ModelName;
+use super::super::extract::{ModelName, read_json};
+use super::super::scoring::deadline;
 use crate::model::check_model_name;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::StatusCode;
-use serde_json::{Value, json};
+use axum::http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value, json};
+use std::time::Instant;
 
 /// `POST /v2/repository/index`: every version, and whether it is served; with `{"ready": true}` only those that are.
-pub(in crate::api) async fn index(State(state): State<AppState>, body: Body) -> Result<Json<Value>, ApiError> {
-    let only_ready = only_ready(body).await?;
+pub(in crate::api) async fn index(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, ApiError> {
+    let only_ready = match read_object(&state, &headers, body).await?.get("ready") {
+        None => false,
+        Some(Value::Bool(ready)) => *ready,
+        Some(_) => return Err(ApiError::invalid_field("invalid_parameter", "/ready", "must be true or false")),
+    };
     let entry = |entry: &std::sync::Arc<crate::model::ModelVersion>| {
         let (state, reason) = match (state.shelf.is_unloaded(&entry.name), state.shelf.holds(entry)) {
             (true, _) if only_ready => return None,
@@ -25,20 +36,16 @@ pub(in crate::api) async fn index(State(state): State<AppState>, body: Body) -> 
     Ok(Json(state.registry.list(None).iter().filter_map(entry).collect()))
 }
 
-/// The one member that the protocol has here; the body may be empty.
-async fn only_ready(body: Body) -> Result<bool, ApiError> {
-    const LARGEST: usize = 1 << 16;
-    let bytes = axum::body::to_bytes(body, LARGEST).await.map_err(|_| ApiError::too_large(LARGEST as u64))?;
+/// The members of a body, which may be empty.
+async fn read_object(state: &AppState, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
+    let deadline = deadline(state, headers, Instant::now())?;
+    let bytes = read_whole(state, headers, body, deadline).await?;
     if bytes.is_empty() {
-        return Ok(false);
+        return Ok(Map::new());
     }
-    let body: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| ApiError::malformed("malformed_json", format!("not JSON: {error}")))?;
-    match body.get("ready") {
-        None => Ok(false),
-        Some(ready) => ready
-            .as_bool()
-            .ok_or_else(|| ApiError::invalid_field("invalid_parameter", "/ready", "must be true or false")),
+    match read_json(&bytes)? {
+        Value::Object(members) => Ok(members),
+        _ => Err(ApiError::malformed("malformed_request", "the body must be a JSON object")),
     }
 }
 
@@ -47,9 +54,11 @@ async fn only_ready(body: Body) -> Result<bool, ApiError> {
 pub(in crate::api) async fn load(
     State(state): State<AppState>,
     ModelName(name): ModelName,
-    _: Body,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     check_model_name(&name)?;
+    read_object(&state, &headers, body).await?;
     state.registry.find(&name, None)?;
     state.shelf.load(&name);
     state.load(&name, None).await?;
@@ -60,9 +69,11 @@ pub(in crate::api) async fn load(
 pub(in crate::api) async fn unload(
     State(state): State<AppState>,
     ModelName(name): ModelName,
-    _: Body,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     check_model_name(&name)?;
+    read_object(&state, &headers, body).await?;
     state.registry.find(&name, None)?;
     state.shelf.unload(&name);
     Ok((StatusCode::OK, Json(json!({"name": name, "state": "UNAVAILABLE"}))))

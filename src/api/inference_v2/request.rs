@@ -1,7 +1,8 @@
 //! An inference request: JSON, with the bytes of some tensors after it.
 
+use super::nesting::Nesting;
 use super::tensor::{Datatype, Elements, Tensor};
-use crate::serving::{Refusal, read_small};
+use crate::serving::{Once, Refusal, read_small, skip};
 use jiter::{Jiter, JiterError, Peek};
 use serde_json::{Map, Value};
 
@@ -47,35 +48,64 @@ impl InferRequest {
         let mut binary = Binary { rest: binary };
         let mut parameters = Map::new();
         let mut requested = None;
-        let mut has_inputs = false;
+        let mut once = Once::of(["id", "parameters", "outputs", "inputs"]);
         let mut key = owned(json.known_object()).map_err(|error| wrong(&json, &error))?;
         while let Some(name) = key {
+            once.note("", &name)?;
             match name.as_str() {
-                "id" => request.id = read_small(&mut json)?.as_str().map(str::to_owned),
-                "parameters" => parameters = object(read_small(&mut json)?, "/parameters")?,
-                "outputs" => requested = Some(read_small(&mut json)?),
-                "inputs" => {
-                    has_inputs = true;
-                    request.inputs = read_inputs(&mut json, &mut binary, most_inputs)?;
-                }
-                _ => json.next_skip().map_err(|error| wrong(&json, &error))?,
+                "id" => request.id = read_id(read_small(&mut json, "/id")?)?,
+                "parameters" => parameters = object(read_small(&mut json, "/parameters")?, "/parameters")?,
+                "outputs" => requested = Some(read_small(&mut json, "/outputs")?),
+                "inputs" => request.inputs = read_inputs(&mut json, &mut binary, most_inputs)?,
+                _ => skip(&mut json)?,
             }
             key = owned(json.next_key()).map_err(|error| wrong(&json, &error))?;
         }
         json.finish().map_err(|error| wrong(&json, &error))?;
-        if !has_inputs || request.inputs.is_empty() {
+        if request.inputs.is_empty() {
             return Err(Refusal::invalid("/inputs", "must be a list of tensors"));
         }
         if !binary.rest.is_empty() {
             let detail = format!("{} bytes follow that belong to no input", binary.rest.len());
             return Err(Refusal::malformed("malformed_request", detail));
         }
-        request.binary_output = parameters.get("binary_data_output").and_then(Value::as_bool).unwrap_or(false);
-        request.delta = parameters.get("delta").map(|delta| delta.as_f64().unwrap_or(f64::NAN));
-        request.timeout_us = parameters.get("timeout").and_then(Value::as_u64).filter(|timeout| *timeout > 0);
+        let parameters = Parameters { members: &parameters, place: "/parameters" };
+        request.binary_output = parameters.flag("binary_data_output")?.unwrap_or(false);
+        request.delta = parameters.members.get("delta").map(|delta| delta.as_f64().unwrap_or(f64::NAN));
+        request.timeout_us = parameters.count("timeout")?.filter(|timeout| *timeout > 0);
         let requested = requested.map(|list| read_outputs(&list, request.binary_output)).transpose()?;
         request.outputs = requested.filter(|outputs| !outputs.is_empty());
         Ok(request)
+    }
+}
+
+fn read_id(id: Value) -> Result<Option<String>, Refusal> {
+    match id {
+        Value::String(id) => Ok(Some(id)),
+        Value::Null => Ok(None),
+        _ => Err(Refusal::invalid("/id", "must be a text")),
+    }
+}
+
+/// Parameters of the request or of an output; those that we do not know are passed over.
+struct Parameters<'a> {
+    members: &'a Map<String, Value>,
+    place: &'a str,
+}
+
+impl Parameters<'_> {
+    fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        self.read(name, Value::as_bool, "must be true or false")
+    }
+
+    fn count(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        self.read(name, Value::as_u64, "must be a whole number from 0")
+    }
+
+    fn read<T>(&self, name: &str, read: fn(&Value) -> Option<T>, expected: &str) -> Result<Option<T>, Refusal> {
+        let wrong = || Refusal::invalid(format!("{}/{name}", self.place), expected);
+        let given = self.members.get(name).filter(|value| !value.is_null());
+        given.map(|value| read(value).ok_or_else(wrong)).transpose()
     }
 }
 
@@ -117,19 +147,21 @@ fn read_inputs(json: &mut Jiter, binary: &mut Binary, most: usize) -> Result<Vec
 
 fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tensor, Refusal> {
     let (mut name, mut shape, mut datatype) = (None, None, None);
-    let (mut size, mut elements) = (None, None);
+    let (mut size, mut data) = (None, None);
+    let mut once = Once::of(["name", "shape", "datatype", "parameters", "data"]);
     let mut key = owned(json.known_object()).map_err(|error| wrong(json, &error))?;
     while let Some(member) = key {
+        once.note(place, &member)?;
         match member.as_str() {
-            "name" => name = read_small(json)?.as_str().map(str::to_owned),
-            "shape" => shape = Some(read_small(json)?),
-            "datatype" => datatype = read_small(json)?.as_str().and_then(Datatype::find),
+            "name" => name = read_small(json, place)?.as_str().map(str::to_owned),
+            "shape" => shape = Some(read_small(json, place)?),
+            "datatype" => datatype = read_small(json, place)?.as_str().and_then(Datatype::find),
             "parameters" => {
-                let parameters = object(read_small(json)?, &format!("{place}/parameters"))?;
-                size = parameters.get("binary_data_size").cloned();
+                let place = format!("{place}/parameters");
+                size = object(read_small(json, &place)?, &place)?.remove("binary_data_size");
             }
-            "data" => elements = Some(read_data(json, place)?),
-            _ => json.next_skip().map_err(|error| wrong(json, &error))?,
+            "data" => data = Some(read_data(json, place)?),
+            _ => skip(json)?,
         }
         key = owned(json.next_key()).map_err(|error| wrong(json, &error))?;
     }
@@ -138,10 +170,18 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
     let datatype = datatype.ok_or_else(|| missing("datatype", "must be a tensor type, such as FP64 or BYTES"))?;
     let shape: Option<Vec<usize>> = shape.and_then(|shape| serde_json::from_value(shape).ok());
     let shape = shape.ok_or_else(|| missing("shape", "must be a list of whole numbers"))?;
-    let elements = match (size, elements) {
+    let elements = match (size, data) {
         (Some(_), Some(_)) => return Err(missing("data", "goes without binary_data_size")),
         (None, None) => return Err(missing("data", "is not there, nor is binary_data_size")),
-        (None, Some(elements)) => fit_type(elements, datatype, place)?,
+        (None, Some((_, nesting))) if nesting.is_ragged() => {
+            return Err(missing("data", "is ragged: its lists differ in length or depth"));
+        }
+        (None, Some((elements, nesting))) => {
+            if let Some(found) = nesting.other_than(&shape) {
+                return Err(missing("shape", &format!("{shape:?} is not how data is nested: {found:?}")));
+            }
+            fit_type(elements, datatype, place)?
+        }
         (Some(size), None) => {
             let size = size.as_u64().and_then(|size| usize::try_from(size).ok());
             let size = size.ok_or_else(|| missing("parameters/binary_data_size", "must be a whole number"))?;
@@ -158,22 +198,25 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
 
 /// The elements of `data`, flat or nested, in row-major order. Bare NaN and Infinity are read, to be refused with
 /// their row and column.
-fn read_data(json: &mut Jiter, place: &str) -> Result<Elements, Refusal> {
-    let mut data = Data { numbers: Vec::new(), booleans: Vec::new(), texts: Vec::new() };
+fn read_data(json: &mut Jiter, place: &str) -> Result<(Elements, Nesting), Refusal> {
+    let mut data = Data::default();
     let peek = json.peek().map_err(|error| wrong(json, &error))?;
     data.read(json, peek, place, 0)?;
-    match (data.numbers.is_empty(), data.booleans.is_empty(), data.texts.is_empty()) {
-        (_, true, true) => Ok(Elements::Numbers(data.numbers)),
-        (true, false, true) => Ok(Elements::Booleans(data.booleans)),
-        (true, true, false) => Ok(Elements::Texts(data.texts)),
-        _ => Err(Refusal::invalid(format!("{place}/data"), "mixes numbers, booleans and texts")),
-    }
+    let elements = match (data.numbers.is_empty(), data.booleans.is_empty(), data.texts.is_empty()) {
+        (_, true, true) => Elements::Numbers(data.numbers),
+        (true, false, true) => Elements::Booleans(data.booleans),
+        (true, true, false) => Elements::Texts(data.texts),
+        _ => return Err(Refusal::invalid(format!("{place}/data"), "mixes numbers, booleans and texts")),
+    };
+    Ok((elements, data.nesting))
 }
 
+#[derive(Default)]
 struct Data {
     numbers: Vec<f64>,
     booleans: Vec<bool>,
     texts: Vec<String>,
+    nesting: Nesting,
 }
 
 impl Data {
@@ -181,11 +224,16 @@ impl Data {
         const DEEPEST: usize = 8;
         match peek {
             Peek::Array if depth < DEEPEST => {
+                self.nesting.open(depth);
+                let mut length = 0;
                 let mut next = json.known_array().map_err(|error| wrong(json, &error))?;
                 while let Some(peek) = next {
                     self.read(json, peek, place, depth + 1)?;
+                    length += 1;
                     next = json.array_step().map_err(|error| wrong(json, &error))?;
                 }
+                self.nesting.close(depth, length);
+                return Ok(());
             }
             _ if depth == 0 => return Err(Refusal::invalid(format!("{place}/data"), "must be a list")),
             Peek::True | Peek::False => {
@@ -201,29 +249,32 @@ impl Data {
             }
             _ => self.numbers.push(json.known_float(peek).map_err(|error| wrong(json, &error))?),
         }
+        self.nesting.element(depth);
         Ok(())
     }
 }
 
 /// JSON elements as what the tensor says it is.
 fn fit_type(elements: Elements, datatype: Datatype, place: &str) -> Result<Elements, Refusal> {
-    let fits = match (&elements, datatype) {
-        (Elements::Numbers(numbers), Datatype::Bool) => numbers.iter().all(|number| *number == 0.0 || *number == 1.0),
-        (Elements::Numbers(numbers), Datatype::Bytes) => numbers.is_empty(),
-        (Elements::Numbers(_), _) | (Elements::Texts(_), Datatype::Bytes) | (Elements::Booleans(_), Datatype::Bool) => {
-            true
+    let place = || format!("{place}/data");
+    match (elements, datatype) {
+        (Elements::Numbers(numbers), datatype) => {
+            if let Some(index) = numbers.iter().position(|number| !datatype.holds(*number)) {
+                let detail = format!("element {index}, {}, is not {}", numbers[index], datatype.name());
+                return Err(Refusal::invalid(place(), detail));
+            }
+            Ok(match datatype {
+                Datatype::Bool => Elements::Booleans(numbers.iter().map(|number| *number == 1.0).collect()),
+                _ => Elements::Numbers(numbers),
+            })
         }
-        (Elements::Texts(_) | Elements::Booleans(_), _) => false,
-    };
-    if !fits {
-        return Err(Refusal::invalid(format!("{place}/data"), format!("does not hold {}", datatype.name())));
+        (elements @ Elements::Texts(_), Datatype::Bytes) | (elements @ Elements::Booleans(_), Datatype::Bool) => {
+            Ok(elements)
+        }
+        (Elements::Texts(_) | Elements::Booleans(_), _) => {
+            Err(Refusal::invalid(place(), format!("does not hold {}", datatype.name())))
+        }
     }
-    Ok(match (elements, datatype) {
-        (Elements::Numbers(numbers), Datatype::Bool) => {
-            Elements::Booleans(numbers.iter().map(|number| *number == 1.0).collect())
-        }
-        (elements, _) => elements,
-    })
 }
 
 fn read_outputs(list: &Value, binary_by_default: bool) -> Result<Vec<RequestedOutput>, Refusal> {
@@ -231,16 +282,18 @@ fn read_outputs(list: &Value, binary_by_default: bool) -> Result<Vec<RequestedOu
     let output = |(index, output): (usize, &Value)| {
         let name = output["name"].as_str();
         let name = name.ok_or_else(|| Refusal::invalid(format!("/outputs/{index}/name"), "must be a text"))?;
-        let parameters = &output["parameters"];
-        let classes = parameters.get("classification").map(|count| {
-            let count = count.as_u64().filter(|count| *count > 0).and_then(|count| usize::try_from(count).ok());
-            let place = format!("/outputs/{index}/parameters/classification");
-            count.ok_or_else(|| Refusal::invalid(place, "must be a whole number from 1"))
-        });
+        let (place, none) = (format!("/outputs/{index}/parameters"), Map::new());
+        let members = match &output["parameters"] {
+            Value::Object(members) => members,
+            Value::Null => &none,
+            _ => return Err(Refusal::invalid(place, "must be an object")),
+        };
+        let parameters = Parameters { members, place: &place };
+        let count = |count: &Value| count.as_u64().filter(|count| *count > 0).and_then(|count| count.try_into().ok());
         Ok(RequestedOutput {
             name: name.to_owned(),
-            binary: parameters["binary_data"].as_bool().unwrap_or(binary_by_default),
-            classes: classes.transpose()?,
+            binary: parameters.flag("binary_data")?.unwrap_or(binary_by_default),
+            classes: parameters.read("classification", count, "must be a whole number from 1")?,
         })
     };
     list.iter().enumerate().map(output).collect()

@@ -3,7 +3,7 @@
 use super::request::RequestedOutput;
 use super::tensor::{Elements, Tensor};
 use crate::model::{FittedModel, Head, Predictions};
-use crate::serving::{Answer, Output, Outputs, ReadyModel, Refusal};
+use crate::serving::{Answer, FAR_OUT, Output, Outputs, ReadyModel, Refusal};
 use serde_json::{Value, json};
 
 /// What a model answers when no output is named: what it decides, and how sure it is.
@@ -27,6 +27,9 @@ pub(super) fn tensor(
         _ => {
             let numbers = answer.numbers(output);
             if numbers.iter().any(|number| !number.is_finite()) {
+                if outputs.has_intervals() {
+                    return Err(Refusal::invalid("/outputs", FAR_OUT));
+                }
                 let detail = "there were too few calibration rows for an interval at this delta; ask for a larger one";
                 return Err(Refusal::invalid("/parameters/delta", detail));
             }

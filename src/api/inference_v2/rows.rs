@@ -12,23 +12,55 @@ use std::collections::HashMap;
 const COMPARED_NAMES: usize = 256;
 const COMPARED_COLUMNS: usize = 16;
 
-/// The rows that the inputs of a request hold, at most `limit`.
+/// What the matrix is called in the metadata of a model.
+const MATRIX: &str = "inputs";
+
+/// The rows that the inputs of a request hold, at most `limit`. What is neither a column nor the matrix is passed over.
 pub(super) fn rows_of(inputs: &[Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let columns = &model.inputs.encoding.columns;
-    match inputs {
-        [matrix] if matrix.shape.len() == 2 && matrix.shape[1] == columns.len() => from_matrix(matrix, model, limit),
-        [matrix] if matrix.shape.len() == 2 && matrix.shape[1] > 1 => {
-            let detail =
-                format!("{:?} has {} columns, and the model has {}", matrix.shape, matrix.shape[1], columns.len());
-            Err(Refusal::invalid("/inputs/0/shape", detail))
+    let by_name = by_name(inputs)?;
+    let is_matrix = |tensor: &Tensor| tensor.shape.len() == 2 && tensor.shape[1] == columns.len();
+    if let [only] = inputs {
+        if is_matrix(only) {
+            return from_matrix((0, only), model, limit);
         }
-        tensors => from_columns(tensors, model, limit),
+        if only.shape.len() == 2 && only.shape[1] > 1 {
+            let detail = format!("{:?} has {} columns, and the model has {}", only.shape, only.shape[1], columns.len());
+            return Err(Refusal::invalid("/inputs/0/shape", detail));
+        }
+    }
+    if columns.iter().any(|column| by_name.contains_key(column.name.as_str())) {
+        return from_columns(inputs, &by_name, model, limit);
+    }
+    let mut matrices = inputs.iter().enumerate().filter(|(_, tensor)| is_matrix(tensor));
+    match (by_name.get(MATRIX), matrices.next(), matrices.next()) {
+        (Some(&found), ..) if is_matrix(found.1) => from_matrix(found, model, limit),
+        (_, Some(found), None) => from_matrix(found, model, limit),
+        (_, Some(_), Some((index, _))) => {
+            let detail = format!("another tensor has the shape of the rows too; name the rows '{MATRIX}'");
+            Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail))
+        }
+        (_, None, _) => from_columns(inputs, &by_name, model, limit),
     }
 }
 
-fn from_matrix(matrix: &Tensor, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+/// Tensors with their places, by name.
+type ByName<'t> = HashMap<&'t str, (usize, &'t Tensor)>;
+
+fn by_name(inputs: &[Tensor]) -> Result<ByName<'_>, Refusal> {
+    let mut by_name = HashMap::with_capacity(inputs.len());
+    for (index, tensor) in inputs.iter().enumerate() {
+        if by_name.insert(tensor.name.as_str(), (index, tensor)).is_some() {
+            let detail = format!("two inputs have the name '{}'", tensor.name);
+            return Err(Refusal::invalid(format!("/inputs/{index}/name"), detail));
+        }
+    }
+    Ok(by_name)
+}
+
+fn from_matrix((index, matrix): (usize, &Tensor), model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let columns = &model.inputs.encoding.columns;
-    let mut block = empty(matrix.shape[0], model, limit)?;
+    let mut block = empty(matrix.shape[0], index, model, limit)?;
     if let Elements::Numbers(numbers) = &matrix.elements
         && block.take_numbers(model, &mut numbers.clone())
     {
@@ -43,12 +75,19 @@ fn from_matrix(matrix: &Tensor, model: &FittedModel, limit: usize) -> Result<Row
     Ok(block)
 }
 
-fn from_columns(tensors: &[Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
-    let rows = tensors.first().and_then(|tensor| tensor.shape.first()).copied().unwrap_or_default();
+fn from_columns(inputs: &[Tensor], by_name: &ByName, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let columns = &model.inputs.encoding.columns;
-    let found = find_columns(tensors, columns, rows)?; // before there is room for their rows
-    let mut block = empty(rows, model, limit)?;
-    for (column, (known, tensor)) in columns.iter().zip(found).enumerate() {
+    let found = find_columns(inputs, by_name, columns)?;
+    let (first, tensor) = found[0]; // a model has a column
+    let rows = tensor.shape.first().copied().unwrap_or_default();
+    for (index, tensor) in &found {
+        if tensor.shape != [rows] && tensor.shape != [rows, 1] {
+            let detail = format!("{:?} should be [{rows}] or [{rows}, 1]", tensor.shape);
+            return Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail));
+        }
+    }
+    let mut block = empty(rows, first, model, limit)?;
+    for (column, (known, (_, tensor))) in columns.iter().zip(found).enumerate() {
         for row in 0..rows {
             set(&mut block, model, (row, column), &tensor.elements, row).map_err(|error| at(&error, row, known))?;
         }
@@ -56,38 +95,34 @@ fn from_columns(tensors: &[Tensor], model: &FittedModel, limit: usize) -> Result
     Ok(block)
 }
 
-/// The tensor of each column, of so many rows.
-fn find_columns<'t>(tensors: &'t [Tensor], columns: &[InputColumn], rows: usize) -> Result<Vec<&'t Tensor>, Refusal> {
+/// The tensor of each column, with its place.
+fn find_columns<'t>(
+    inputs: &[Tensor],
+    by_name: &ByName<'t>,
+    columns: &[InputColumn],
+) -> Result<Vec<(usize, &'t Tensor)>, Refusal> {
     let mut problems = Vec::new();
-    let mut of_columns = Vec::with_capacity(columns.len());
-    let mut by_name = HashMap::with_capacity(tensors.len());
-    for (index, tensor) in tensors.iter().enumerate() {
-        by_name.entry(tensor.name.as_str()).or_insert((index, tensor));
-    }
+    let mut found = Vec::with_capacity(columns.len());
     for known in columns {
-        let Some(&(index, tensor)) = by_name.get(known.name.as_str()) else {
-            // The sender chooses how many there are of both: nothing here may take their product.
-            let few = if problems.len() < COMPARED_COLUMNS { COMPARED_NAMES } else { 0 };
-            let names = tensors.iter().take(few).map(|tensor| tensor.name.as_str());
-            let detail = format!("there is no input '{}'{}", known.name, suggest::nearest(&known.name, names));
-            problems.push(Problem::new("/inputs", detail));
+        if let Some(&tensor) = by_name.get(known.name.as_str()) {
+            found.push(tensor);
             continue;
-        };
-        if tensor.shape != [rows] && tensor.shape != [rows, 1] {
-            let detail = format!("{:?} should be [{rows}] or [{rows}, 1]", tensor.shape);
-            return Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail));
         }
-        of_columns.push(tensor);
+        // The sender chooses how many there are of both: nothing here may take their product.
+        let few = if problems.len() < COMPARED_COLUMNS { COMPARED_NAMES } else { 0 };
+        let names = inputs.iter().take(few).map(|tensor| tensor.name.as_str());
+        let detail = format!("there is no input '{}'{}", known.name, suggest::nearest(&known.name, names));
+        problems.push(Problem::new("/inputs", detail));
     }
-    if problems.is_empty() { Ok(of_columns) } else { Err(Refusal::Invalid(problems)) }
+    if problems.is_empty() { Ok(found) } else { Err(Refusal::Invalid(problems)) }
 }
 
-fn empty(rows: usize, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+/// Room for the rows that the tensor at `index` has.
+fn empty(rows: usize, index: usize, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+    let place = || format!("/inputs/{index}/shape");
     match rows {
-        0 => Err(Refusal::invalid("/inputs/0/shape", "holds no rows")),
-        rows if rows > limit => {
-            Err(Refusal::invalid("/inputs/0/shape", format!("has {rows} rows; the limit is {limit}")))
-        }
+        0 => Err(Refusal::invalid(place(), "holds no rows")),
+        rows if rows > limit => Err(Refusal::invalid(place(), format!("has {rows} rows; the limit is {limit}"))),
         rows => {
             let mut block = RowBlock::of(model);
             block.begin_rows(rows);

@@ -59,6 +59,25 @@ impl Datatype {
         }
     }
 
+    /// Whether a number is one of this type. What is too fine or too large for a float is read as the double it is,
+    /// and what is none at all is refused later, with its row and column.
+    pub(super) fn holds(self, number: f64) -> bool {
+        let whole = |least: f64, beyond: f64| number.fract() == 0.0 && (least..beyond).contains(&number);
+        match self {
+            Self::Bool => number == 0.0 || number == 1.0,
+            Self::Uint8 => whole(0.0, 2_f64.powi(8)),
+            Self::Uint16 => whole(0.0, 2_f64.powi(16)),
+            Self::Uint32 => whole(0.0, 2_f64.powi(32)),
+            Self::Uint64 => whole(0.0, 2_f64.powi(64)),
+            Self::Int8 => whole(-2_f64.powi(7), 2_f64.powi(7)),
+            Self::Int16 => whole(-2_f64.powi(15), 2_f64.powi(15)),
+            Self::Int32 => whole(-2_f64.powi(31), 2_f64.powi(31)),
+            Self::Int64 => whole(-2_f64.powi(63), 2_f64.powi(63)),
+            Self::Fp16 | Self::Bf16 | Self::Fp32 | Self::Fp64 => true,
+            Self::Bytes => false,
+        }
+    }
+
     /// An element as a number.
     fn number(self, bytes: &[u8]) -> f64 {
         match (self, bytes) {
@@ -210,6 +229,25 @@ mod tests {
         );
         assert_eq!(read(Datatype::Fp16, &[0x00, 0x7c]), [f64::INFINITY]);
         assert!(read(Datatype::Fp16, &[0x01, 0x7c])[0].is_nan());
+    }
+
+    #[test]
+    fn whole_number_types_hold_whole_numbers_of_their_size() {
+        for (datatype, least, most) in [
+            (Datatype::Uint8, 0.0, 255.0),
+            (Datatype::Int8, -128.0, 127.0),
+            (Datatype::Uint16, 0.0, 65_535.0),
+            (Datatype::Int16, -32_768.0, 32_767.0),
+            (Datatype::Uint32, 0.0, 4_294_967_295.0),
+            (Datatype::Int32, -2_147_483_648.0, 2_147_483_647.0),
+        ] {
+            assert!(datatype.holds(least) && datatype.holds(most) && datatype.holds(-0.0));
+            for wrong in [least - 1.0, most + 1.0, 1.5, f64::NAN, f64::INFINITY] {
+                assert!(!datatype.holds(wrong), "{} {wrong}", datatype.name());
+            }
+        }
+        assert!(Datatype::Int64.holds(-2_f64.powi(63)) && !Datatype::Int64.holds(2_f64.powi(63)));
+        assert!(!Datatype::Uint64.holds(-1.0) && Datatype::Fp16.holds(1e300));
     }
 
     #[test]

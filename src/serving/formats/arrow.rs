@@ -1,11 +1,13 @@
 //! Apache Arrow streams: record batches in, record batches out.
 
 use super::super::columns::{AnswerColumn, Cells};
+use super::super::places::Places;
 use super::super::rows::{Layout, RowBlock};
 use super::super::{Answer, Refusal};
 use super::BLOCK_ROWS;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
+use crate::telemetry::expecting_panics;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -18,7 +20,6 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::io::{self, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Bytes handed to the decoder at once.
@@ -57,7 +58,8 @@ impl<'m, R: Read> ArrowRows<'m, R> {
                 && start < batch.num_rows()
             {
                 let rows = BLOCK_ROWS.min(batch.num_rows() - start);
-                let block = self.read_rows(&batch.slice(start, rows), start)?;
+                let mut block = self.read_rows(&batch.slice(start, rows), start)?;
+                block.places = Places::Batch { number: self.batch - 1, start };
                 self.current = Some((batch, start + rows));
                 return Ok(Some(block));
             }
@@ -71,6 +73,7 @@ impl<'m, R: Read> ArrowRows<'m, R> {
             }
             if let Some(batch) = batch {
                 self.taken = 0;
+                self.refuse_nulls_alone(&batch)?;
                 refuse_large_dictionaries(&batch, self.batch)?;
                 self.batch += 1;
                 self.current = Some((batch, 0));
@@ -81,10 +84,10 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     /// The next batch if its bytes are there. The decoder panics where a message points outside of itself; that is
     /// no more than a malformed stream, and the decoder is not asked again.
     fn decode(&mut self) -> Result<Option<RecordBatch>, Refusal> {
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.decoder.decode(&mut self.pending)));
+        let outcome = expecting_panics(|| self.decoder.decode(&mut self.pending));
         let outside =
-            |_| Refusal::malformed("malformed_arrow", "not an Arrow stream: a message points outside of itself");
-        outcome.map_err(outside)?.map_err(|error| malformed(&error))
+            || Refusal::malformed("malformed_arrow", "not an Arrow stream: a message points outside of itself");
+        outcome.ok_or_else(outside)?.map_err(|error| malformed(&error))
     }
 
     /// Takes more bytes; false at the end.
@@ -105,6 +108,15 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     fn find_columns(&self, schema: &Schema) -> Result<Layout, Refusal> {
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         Layout::named(self.model, &names, "/schema")
+    }
+
+    /// A column of nulls takes no bytes, however long: rows of such alone would cost the sender nothing.
+    fn refuse_nulls_alone(&self, batch: &RecordBatch) -> Result<(), Refusal> {
+        let mut positions = self.layout.iter().flat_map(|layout| &layout.positions);
+        if positions.any(|&position| *batch.column(position).data_type() != DataType::Null) {
+            return Ok(());
+        }
+        Err(Refusal::invalid("/schema", "every column that the model takes is of type null"))
     }
 
     /// The rows of a part of the current batch that begins at row `start`.
@@ -143,7 +155,13 @@ fn refuse_large_dictionaries(batch: &RecordBatch, number: usize) -> Result<(), R
 const EMPTY: &str = "the body holds no Arrow stream";
 
 fn malformed(error: &ArrowError) -> Refusal {
-    Refusal::malformed("malformed_arrow", format!("not an Arrow stream: {error}"))
+    let words = error.to_string();
+    // The decoder names what it was built without, which the sender cannot change.
+    if words.contains("lz4") || words.contains("zstd") {
+        let detail = "compressed buffers are not taken; write the stream without compression, or compress the body";
+        return Refusal::malformed("malformed_arrow", detail);
+    }
+    Refusal::malformed("malformed_arrow", format!("not an Arrow stream: {words}"))
 }
 
 type CellReader<'a> = Box<dyn Fn(usize) -> Cell<'a> + 'a>;
@@ -161,6 +179,7 @@ fn cell_reader(array: &dyn Array) -> Option<CellReader<'_>> {
         DataType::UInt16 => numbers(array.as_primitive::<UInt16Type>(), f64::from),
         DataType::UInt32 => numbers(array.as_primitive::<UInt32Type>(), f64::from),
         DataType::UInt64 => numbers(array.as_primitive::<UInt64Type>(), |number| number as f64),
+        DataType::Null => Box::new(|_| Cell::Missing),
         DataType::Boolean => {
             let values = array.as_boolean();
             Box::new(|row| Cell::Boolean(values.value(row)))
@@ -276,5 +295,14 @@ mod tests {
         assert!(refuse_large_dictionaries(&batch(1 << 20), 0).is_ok());
         let refused = refuse_large_dictionaries(&batch(LARGEST_DICTIONARIES), 3);
         assert!(matches!(refused, Err(Refusal::Invalid(problems)) if problems[0].pointer == "/batches/3"));
+    }
+    #[test]
+    fn compressed_buffers_are_refused_by_what_the_sender_can_change() {
+        for codec in ["lz4", "zstd"] {
+            let error =
+                ArrowError::InvalidArgumentError(format!("{codec} IPC decompression requires the {codec} feature"));
+            let Refusal::Malformed { detail, .. } = malformed(&error) else { panic!() };
+            assert!(detail.starts_with("compressed buffers are not taken"), "{detail}");
+        }
     }
 }

@@ -15,6 +15,8 @@ const SPARE_COLUMNS: usize = 4096;
 pub struct CsvRows<'m, R> {
     table: CsvTable<R>,
     layout: Layout,
+    /// Columns that are not the model's.
+    spare: Vec<usize>,
     model: &'m FittedModel,
 }
 
@@ -31,13 +33,20 @@ impl<'m, R: Read> CsvRows<'m, R> {
             let detail = format!("has {} cells where {} are expected", table.names.len(), layout.width);
             return Err(Refusal::invalid("/lines/1", detail));
         }
-        Ok(Self { table, layout, model })
+        let mut spare: Vec<bool> = vec![true; layout.width];
+        layout.positions.iter().for_each(|&position| spare[position] = false);
+        let spare = (0..layout.width).filter(|&position| spare[position]).collect();
+        Ok(Self { table, layout, spare, model })
     }
 
     pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
         let mut block = RowBlock::of(self.model);
         while block.len() < BLOCK_ROWS && self.table.advance()? {
             block.begin_row();
+            block.places.push_line(self.table.line());
+            for &position in &self.spare {
+                self.table.cell(position)?; // what is no text is no CSV, whoever reads it
+            }
             for (column, &position) in self.layout.positions.iter().enumerate() {
                 let text = self.table.cell(position)?;
                 block.set_text_at(self.model, block.len() - 1, column, text).map_err(|error| {

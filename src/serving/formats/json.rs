@@ -3,13 +3,13 @@
 use super::super::rows::{Layout, RowBlock};
 use super::super::{OutputRequest, Refusal};
 use super::grid::Grid;
+use super::members::{read_small, skip};
 use super::names::Names;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::problem::pointer;
 use crate::suggest;
 use jiter::{Jiter, JiterError, Peek};
-use serde_json::Value;
 
 /// A prediction request, decoded.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ enum Member {
 }
 
 impl Member {
+    /// In the order of the members.
     const ALL: [(&'static str, Self); 6] = [
         ("rows", Self::Rows),
         ("columns", Self::Columns),
@@ -42,6 +43,10 @@ impl Member {
         ("top_k", Self::TopK),
         ("delta", Self::Delta),
     ];
+
+    fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
 
     fn find(name: &str) -> Result<Self, Refusal> {
         let known = Self::ALL.iter().find(|(known, _)| *known == name);
@@ -79,7 +84,7 @@ fn read_members(body: &[u8], model: &FittedModel, limit: usize, scan: bool) -> R
     let mut member = step(&mut json, Jiter::known_object)?;
     while let Some(known) = member {
         if std::mem::replace(&mut members.seen[known as usize], true) {
-            return Err(Refusal::malformed("malformed_request", "a field is given twice"));
+            return Err(Refusal::twice(&pointer("", known.name())));
         }
         if matches!(known, Member::Rows | Member::Records) && (members.rows.is_some() || members.records.is_some()) {
             return Err(Refusal::invalid("", EITHER));
@@ -121,21 +126,21 @@ impl Members {
             Member::Rows => self.rows = Some(Grid::read(json, "/rows", model, limit)?),
             Member::Records => self.records = Some(read_records(json, RowBlock::of(model), model, "/records", limit)?),
             Member::Columns => {
-                let names: Option<Vec<String>> = serde_json::from_value(read_small(json)?).ok();
+                let names: Option<Vec<String>> = serde_json::from_value(read_small(json, "/columns")?).ok();
                 self.columns = Some(names.ok_or_else(|| Refusal::invalid("/columns", "must be a list of texts"))?);
             }
             Member::Outputs => {
-                let names: Option<Vec<String>> = serde_json::from_value(read_small(json)?).ok();
+                let names: Option<Vec<String>> = serde_json::from_value(read_small(json, "/outputs")?).ok();
                 let wrong = || Refusal::invalid("/outputs", "must be a list of outputs, such as [\"value\"]");
                 self.outputs.names = Some(names.filter(|names| !names.is_empty()).ok_or_else(wrong)?);
             }
             Member::TopK => {
                 let wrong = || Refusal::invalid("/top_k", "must be a whole number");
-                self.outputs.top_k = Some(read_small(json)?.as_u64().ok_or_else(wrong)?);
+                self.outputs.top_k = Some(read_small(json, "/top_k")?.as_u64().ok_or_else(wrong)?);
             }
             Member::Delta => {
                 let wrong = || Refusal::invalid("/delta", "must be a number between 0 and 1");
-                self.outputs.delta = Some(read_small(json)?.as_f64().ok_or_else(wrong)?);
+                self.outputs.delta = Some(read_small(json, "/delta")?.as_f64().ok_or_else(wrong)?);
             }
         }
         Ok(())
@@ -162,14 +167,6 @@ impl Members {
 }
 
 const EITHER: &str = "send either 'rows' or 'records'";
-
-/// A member that is small enough for a tree.
-pub fn read_small(json: &mut Jiter) -> Result<Value, Refusal> {
-    let start = json.current_index();
-    json.next_skip().map_err(|error| Refusal::json(json, &error))?;
-    serde_json::from_slice(json.slice_to_current(start))
-        .map_err(|error| Refusal::malformed("malformed_json", format!("not JSON: {error}")))
-}
 
 /// A list of records into rows of the model, put into an empty block.
 pub(super) fn read_records(
@@ -230,15 +227,17 @@ pub(super) fn read_record(
     loop {
         match next {
             Ok(Key::End) => break,
-            Ok(Key::Other) => json.next_skip().map_err(|error| Refusal::json(json, &error))?,
+            Ok(Key::Other) => skip(json)?,
             Ok(Key::Column(column)) => {
+                if std::mem::replace(&mut seen[column], true) {
+                    return Err(Refusal::twice(&pointer(place, &columns[column].name)));
+                }
                 let peek = json.peek().map_err(|error| Refusal::json(json, &error))?;
                 let outcome = match read_cell(json, peek)? {
                     Some(cell) => block.set(model, column, cell).map_err(|error| error.at(place, &columns[column])),
                     None => Err(Refusal::invalid(pointer(place, &columns[column].name), NOT_A_CELL)),
                 };
                 outcome?;
-                seen[column] = true;
                 expected = column + 1;
             }
             Err(error) => return Err(Refusal::json(json, &error)),

@@ -1,5 +1,8 @@
 //! Tables in and answers out: one file per format.
 
+/// Members of a JSON request.
+mod members;
+
 /// JSON read cell by cell.
 mod json;
 
@@ -24,7 +27,8 @@ mod ndjson;
 /// Arrow streams.
 mod arrow;
 
-pub use json::{JsonRequest, read_request, read_small};
+pub use json::{JsonRequest, read_request};
+pub use members::{Once, read_small, skip};
 pub use scoring::ScoringRequest;
 
 use self::arrow::{ArrowRows, ArrowWriter};

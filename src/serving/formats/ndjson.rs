@@ -41,6 +41,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
                 }
                 refusal => refusal,
             })?;
+            block.places.push_line(self.number);
         }
         Ok(Some(block).filter(|block| !block.is_empty()))
     }

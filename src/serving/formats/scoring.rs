@@ -2,9 +2,10 @@
 //! frames NaN is a missing cell, as pandas has it; in tensors it is a mistake.
 
 use super::super::rows::{Layout, RowBlock};
-use super::super::{OutputRequest, Refusal};
+use super::super::{OutputPlace, OutputRequest, Refusal};
 use super::grid::Grid;
-use super::json::{NOT_A_CELL, read_cell, read_record, read_records, read_row, read_small, too_many_rows};
+use super::json::{NOT_A_CELL, read_cell, read_record, read_records, read_row, too_many_rows};
+use super::members::{Once, read_small, skip};
 use super::names::Names;
 use crate::model::FittedModel;
 use crate::problem::pointer;
@@ -17,12 +18,19 @@ use serde_json::Value;
 pub struct ScoringRequest {
     /// Its rows.
     pub block: RowBlock,
+    /// Where they stand.
+    pub place: &'static str,
     /// What its `params` ask for.
     pub outputs: OutputRequest,
 }
 
-/// Where the rows may stand; exactly one of them must be there.
-const TABLES: [&str; 4] = ["dataframe_split", "dataframe_records", "instances", "inputs"];
+/// Where the rows may stand, and what leads to their list; exactly one of them must be there.
+const TABLES: [(&str, &str); 4] = [
+    ("dataframe_split", "/dataframe_split/data"),
+    ("dataframe_records", "/dataframe_records"),
+    ("instances", "/instances"),
+    ("inputs", "/inputs"),
+];
 
 impl ScoringRequest {
     /// Reads a request of at most `limit` rows.
@@ -31,14 +39,19 @@ impl ScoringRequest {
         if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
             return Err(Refusal::not_an_object(&mut json));
         }
-        let mut block = None;
+        let (mut block, mut rows_at) = (None, "");
         let mut outputs = OutputRequest::default();
+        let mut once = Once::of(["params"]);
         let mut key = owned(json.known_object()).map_err(|error| Refusal::json(&json, &error))?;
         while let Some(name) = key {
             let place = pointer("", &name);
-            if TABLES.contains(&name.as_str()) && block.is_some() {
-                return Err(Refusal::invalid(place, ONE_TABLE));
+            if let Some((_, list)) = TABLES.iter().find(|(known, _)| *known == name) {
+                if block.is_some() {
+                    return Err(Refusal::invalid(place, ONE_TABLE));
+                }
+                rows_at = list;
             }
+            once.note("", &name)?;
             match name.as_str() {
                 "dataframe_split" => block = Some(read_split(&mut json, model, limit)?),
                 "dataframe_records" => {
@@ -46,9 +59,9 @@ impl ScoringRequest {
                 }
                 "instances" => block = Some(read_instances(&mut json, model, &place, limit)?),
                 "inputs" => block = Some(read_inputs(&mut json, model, limit, body.len())?),
-                "params" => outputs = read_params(&read_small(&mut json)?)?,
+                "params" => outputs = read_params(&read_small(&mut json, &place)?)?,
                 _ => {
-                    let nearest = suggest::nearest(&name, TABLES.into_iter());
+                    let nearest = suggest::nearest(&name, TABLES.iter().map(|(known, _)| *known));
                     return Err(Refusal::invalid(place, format!("unknown field{nearest}")));
                 }
             }
@@ -56,7 +69,7 @@ impl ScoringRequest {
         }
         json.finish().map_err(|error| Refusal::json(&json, &error))?;
         let block = block.ok_or_else(|| Refusal::invalid("", ONE_TABLE))?;
-        Ok(Self { block, outputs })
+        Ok(Self { block, place: rows_at, outputs })
     }
 }
 
@@ -69,12 +82,14 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
         return Err(Refusal::invalid(PLACE, "must be an object"));
     }
     let (mut columns, mut data) = (None, None);
+    let mut once = Once::of(["columns", "data"]);
     let mut key = owned(json.known_object()).map_err(|error| Refusal::json(json, &error))?;
     while let Some(name) = key {
+        once.note(PLACE, &name)?;
         match name.as_str() {
-            "columns" => columns = Some(read_small(json)?),
+            "columns" => columns = Some(read_small(json, "/dataframe_split/columns")?),
             "data" => data = Some(Grid::read(json, "/dataframe_split/data", model, limit)?),
-            _ => json.next_skip().map_err(|error| Refusal::json(json, &error))?,
+            _ => skip(json)?,
         }
         key = owned(json.next_key()).map_err(|error| Refusal::json(json, &error))?;
     }
@@ -147,7 +162,7 @@ fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize
             }
             names.push(name);
         } else {
-            json.next_skip().map_err(|error| Refusal::json(json, &error))?;
+            skip(json)?;
         }
         key = owned(json.next_key()).map_err(|error| Refusal::json(json, &error))?;
     }
@@ -214,7 +229,7 @@ fn read_params(params: &Value) -> Result<OutputRequest, Refusal> {
     let names = names.transpose().map_err(|_| wrong("outputs", "must be a list of texts"))?;
     let top_k = params.get("top_k").map(|top_k| top_k.as_u64().ok_or_else(|| wrong("top_k", "must be a whole number")));
     let delta = params.get("delta").map(|delta| delta.as_f64().ok_or_else(|| wrong("delta", "must be a number")));
-    Ok(OutputRequest { names, top_k: top_k.transpose()?, delta: delta.transpose()?, in_query: false })
+    Ok(OutputRequest { names, top_k: top_k.transpose()?, delta: delta.transpose()?, place: OutputPlace::Params })
 }
 
 fn owned(key: Result<Option<&str>, JiterError>) -> Result<Option<String>, JiterError> {
