@@ -43,8 +43,8 @@ pub(super) async fn export(
 }
 
 /// `POST …/versions`: a file from elsewhere becomes the next version. A file is hostile: it is checked as it comes,
-/// and tried out before anything is kept. It comes to disk first, however slowly; then one at a time is read, since each
-/// may take a few times the largest file.
+/// and tried out before anything is kept. It comes to disk first, so that a slow sender keeps no other out; then one at a
+/// time is read, since each may take a few times the largest file.
 pub(super) async fn import(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -59,7 +59,10 @@ pub(super) async fn import(
     let upload = upload.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
     let source = blocking_reader(body, state.config.upload_idle_seconds);
     let folder = state.config.data_dir.join("tmp");
-    let spooled = blocking(move || -> Result<_, ApiError> { spool(source, encoding, limit, &folder) }).await?;
+    let spooling = blocking(move || -> Result<_, ApiError> {
+        Ok((spool(source, encoding, limit, &folder)?, upload)) // held until the work is done, even if the sender goes
+    });
+    let (spooled, upload) = spooling.await?;
 
     let closed = |_| ApiError::internal("imports have ended");
     let permit = state.imports.clone().acquire_owned().await.map_err(closed)?;

@@ -194,12 +194,12 @@ fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Byte
     stream::unfold(begun, move |(mut body, patience)| async move {
         let start = Instant::now();
         let chunk = tokio::time::timeout(patience.min(idle), body.next()).await;
-        let patience = patience.saturating_sub(start.elapsed());
+        let waited = start.elapsed();
         let too_late = || {
-            if patience.is_zero() {
-                format!("less than {} KiB a second came", SLOWEST >> 10)
-            } else {
+            if waited >= idle {
                 format!("nothing came for {} seconds", idle.as_secs())
+            } else {
+                format!("less than {} KiB a second came", SLOWEST >> 10)
             }
         };
         let chunk = match chunk {
@@ -208,6 +208,6 @@ fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Byte
         };
         let bytes = chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
         let earned = Duration::from_secs_f64(bytes as f64 / SLOWEST as f64);
-        Some((chunk, (body, patience + earned)))
+        Some((chunk, (body, patience.saturating_sub(waited) + earned)))
     })
 }
