@@ -51,14 +51,14 @@ fn default_model(state: &AppState) -> Result<Cow<'_, str>, ApiError> {
     if let Some(name) = &state.config.default_model {
         return Ok(name.into());
     }
-    let found = state.registry.only_name();
-    found.map(Cow::Owned).map_err(|several| match several {
-        0 => ApiError::not_found("model_not_found", "there is no model yet"),
-        _ => {
+    match state.registry.only_name() {
+        Ok(name) => Ok(name.into()),
+        Err(0) => Err(ApiError::not_found("model_not_found", "there is no model yet")),
+        Err(_) => {
             let detail = "there are several models; name one in BOCHNER_DEFAULT_MODEL";
-            ApiError::new(StatusCode::CONFLICT, "no_default_model", detail)
+            Err(ApiError::new(StatusCode::CONFLICT, "no_default_model", detail))
         }
-    })
+    }
 }
 
 async fn answer_by(

@@ -147,7 +147,10 @@ def test_shapes_that_lie(infer):
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape")
     for shape in ([6], [2, 3, 1]):  # not a matrix, so it must be one of the columns
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": sum(ROWS, [])}]}), "/inputs", "there is no input 'a'")
-        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape", "nested")
+    for shape in ([6], [1, 6], [3, 2]):
+        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape", "nested: [2, 3]")
+    ragged = [ROWS[0] + ROWS[1][:1], ROWS[1][1:]]
+    refused(infer({"inputs": [{**TENSOR, "data": ragged}]}), "/inputs/0/data", "ragged")
     # Rows that cost the sender nothing cost us nothing.
     for shape in ([10**5, 0], [10**15, 0], [0, 10**15]):
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": []}]}), "/inputs")

@@ -253,7 +253,8 @@ async fn bytes_that_are_no_text_or_no_stream() {
 #[tokio::test]
 async fn rows_that_overflow_are_named_by_their_place() {
     let service = Service::start();
-    let table: String = (0..60).map(|i| format!("{},{}\n", i % 7, i % 7 * 100)).collect();
+    let row = |i: usize| format!("{},{}\n", i % 7, i % 7 * 100);
+    let table: String = (0..60).map(row).collect();
     service.upload("name=num", format!("a,y\n{table}")).await.ok(201);
     let spec = json!({"kernel": {"name": "linear"}, "features": {"count": 2}, "lambda": 0.1, "scaling": "none"});
     let job = service.train("num", "num", &spec).await;

@@ -52,7 +52,9 @@ mod tests {
         match value {
             Value::Array(list) => {
                 nesting.open(depth);
-                list.iter().for_each(|value| walk(nesting, value, depth + 1));
+                for value in list {
+                    walk(nesting, value, depth + 1);
+                }
                 nesting.close(depth, list.len());
             }
             _ => nesting.element(depth),

@@ -33,9 +33,11 @@ impl<'m, R: Read> CsvRows<'m, R> {
             let detail = format!("has {} cells where {} are expected", table.names.len(), layout.width);
             return Err(Refusal::invalid("/lines/1", detail));
         }
-        let mut spare: Vec<bool> = vec![true; layout.width];
-        layout.positions.iter().for_each(|&position| spare[position] = false);
-        let spare = (0..layout.width).filter(|&position| spare[position]).collect();
+        let mut is_spare = vec![true; layout.width];
+        for &position in &layout.positions {
+            is_spare[position] = false;
+        }
+        let spare = (0..layout.width).filter(|&position| is_spare[position]).collect();
         Ok(Self { table, layout, spare, model })
     }
 
