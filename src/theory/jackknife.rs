@@ -27,24 +27,32 @@ pub fn group_variance(without_group: &[f64]) -> f64 {
 /// `bochner.jackknife`.
 pub fn jackknife(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.jackknife.ok_or(Lack::Jackknife);
-    measured_error(JACKKNIFE, evidence, error, "leaving out groups of features")
+    measured_error(JACKKNIFE, evidence, error, "leaving out groups of features", None)
 }
 
-/// The frame of an estimate of E(f_s − f)² that was measured.
-pub(super) fn measured_error(source: Source, evidence: &Evidence, error: Result<f64, Lack>, by: &str) -> Guarantee {
+/// The frame of an estimate of E(f_s − f)² that was measured; `own` is what it assumes beside what all do.
+pub(super) fn measured_error(
+    source: Source,
+    evidence: &Evidence,
+    error: Result<f64, Lack>,
+    by: &str,
+    own: Option<Assumption>,
+) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(source, evidence) };
+    let mut assumptions = vec![
+        evidence.features_unbiased(),
+        evidence.draws_from_the_kernel(),
+        Assumption::assumed(format!("{by} stands for drawing them anew, which holds in simulations")),
+    ];
+    assumptions.extend(own);
     let error = match error {
         Ok(error) => error,
-        Err(lack) => return source.unmeasured(lack),
+        Err(lack) => return source.unmeasured(lack, assumptions),
     };
     source.guarantee(Finding {
         value: Some(error),
         informative: true,
-        assumptions: vec![
-            evidence.features_unbiased(),
-            evidence.draws_from_the_kernel(),
-            Assumption::assumed(format!("{by} stands for drawing them anew, which holds in simulations")),
-        ],
+        assumptions,
         inputs: [("draws", evidence.draw_count as f64), ("lambda", evidence.ridge)].into(),
         estimated: vec!["value"],
         wording: Wording {
