@@ -23,6 +23,7 @@ mod memory;
 mod metrics;
 mod models;
 mod offline;
+mod plans;
 mod process;
 mod spectrum;
 mod updates;
