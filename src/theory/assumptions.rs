@@ -16,13 +16,11 @@ pub(super) const NO_LEVERAGE_SAMPLING: &str = "A sampling by leverage would have
 impl Evidence {
     /// |ψ|² ≤ b.
     pub(super) fn features_bounded(&self) -> Assumption {
-        match self.feature_bound {
-            Some(b) => Assumption::checked(format!("|psi|^2 <= b = {b}, by construction")),
-            None => {
-                let text = "the features are bounded, which those of this kernel are not";
-                Assumption::mendable(text, "Another kernel would have it.")
-            }
+        if let Some(b) = self.feature_bound {
+            return Assumption::checked(format!("|psi|^2 <= b = {b}, by construction"));
         }
+        let text = "the features are bounded, which those of this kernel are not";
+        Assumption::mendable(text, "Another kernel would have it.")
     }
 
     /// E ψ(x)ᵀψ(x') = k(x, x').

@@ -97,7 +97,6 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
                 rounded_up(target),
                 cure(remains < target)
             ),
-            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -144,7 +143,6 @@ pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probabilit
                 rounded_up(deviation),
                 cure(remains < deviation)
             ),
-            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -250,7 +248,9 @@ mod tests {
         // less.
         let mut near = certified(59);
         let differences = &mut near.certificate.as_mut().unwrap().differences;
-        differences.iter_mut().for_each(|difference| *difference += 0.497);
+        for difference in differences.iter_mut() {
+            *difference += 0.497;
+        }
         let found = certificate_tolerance(&near, COVERED_SHARE, 0.05);
         assert_eq!(found.status, Status::Vacuous);
         assert!(found.statement.contains("more held-out rows"), "{}", found.statement);

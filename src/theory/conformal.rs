@@ -101,7 +101,6 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
                 fewest_scores(failure_probability),
                 scores.len()
             ),
-            ..Wording::default()
         },
         ..Finding::default()
     })

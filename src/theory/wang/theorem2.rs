@@ -77,7 +77,6 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
             ),
             context: ", so that no better can be expected of this many sign features".into(),
             emptiness: "which says nothing".into(),
-            ..Wording::default()
         },
         ..Finding::default()
     })
