@@ -6,7 +6,7 @@ use super::error::ApiError;
 use super::extract::{ModelName, QueryFields, VersionNumber};
 use crate::theory::avron::Preconditioning;
 use crate::theory::certificate::COVERED_SHARE;
-use crate::theory::{self, Evidence, RowAccess};
+use crate::theory::{self, Evidence, RowAccess, SMALLEST_DELTA};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -42,6 +42,10 @@ async fn guarantees(
 ) -> Result<Json<Value>, ApiError> {
     let query = query.only(&["delta", "share"])?;
     let (delta, share) = (between_0_and_1(&query, "delta")?, between_0_and_1(&query, "share")?);
+    if delta.is_some_and(|delta| delta < SMALLEST_DELTA) {
+        let detail = format!("must be at least {SMALLEST_DELTA:e}: beyond that 1 - delta cannot be told from 1");
+        return Err(ApiError::invalid_field("invalid_parameter", "?delta", detail));
+    }
     let share = share.unwrap_or(COVERED_SHARE);
     let ready = state.load(&name, version).await?;
     let (entry, model) = (&ready.entry, ready.predictor.model());

@@ -42,6 +42,9 @@ pub(super) async fn show_version(
 async fn spectrum(state: AppState, name: String, version: Option<u32>) -> Result<Json<Spectrum>, ApiError> {
     let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
-    let profile = ready.predictor.model().evidence.as_ref().map(|known| spectral_profile(known).with_rows(rows));
+    let model = ready.predictor.model();
+    let tried = model.measured.exact_krr.is_some();
+    let told = |known| spectral_profile(known).with_rows(rows).with_exact_system_tried(tried);
+    let profile = model.evidence.as_ref().map(told);
     Ok(Json(Spectrum { model: ready.entry.name.clone(), version: ready.entry.version, profile }))
 }

@@ -67,6 +67,18 @@ impl KernelShape {
         }
     }
 
+    /// k(x, x), the same for all x; none for the linear kernel, whose it is not.
+    pub fn diagonal(self) -> Option<f64> {
+        match self {
+            Self::Gaussian | Self::Laplace | Self::Matern { .. } | Self::Cauchy | Self::Angular => Some(1.0),
+            Self::Spline { order } => {
+                let anywhere = ArrayView1::from(&[0.0]);
+                Some(spline::evaluate(order, anywhere, anywhere))
+            }
+            Self::Linear => None,
+        }
+    }
+
     /// The kernel with this bandwidth, which those without one ignore.
     pub fn with_bandwidth(self, bandwidth: f64) -> Kernel {
         match self {

@@ -8,6 +8,9 @@ use ndarray_linalg::{FactorizeCInto, Lapack, UPLO};
 /// Rows and columns of a tile: LAPACK factors the ones on the diagonal.
 const TILE: usize = 256;
 
+/// What LAPACK means when it refuses a tile.
+const NOT_DEFINITE: &str = "the matrix is not positive definite to rounding";
+
 /// Overwrites the lower triangle of `matrix`, the only one read, with L. Right-looking: each column of
 /// tiles is divided by its diagonal tile, then taken off all that is right of it.
 pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Array2<T>, FactorError> {
@@ -58,7 +61,7 @@ fn tiles<T>(matrix: ArrayViewMut2<T>) -> Vec<ArrayViewMut2<T>> {
 pub(super) fn factor_tile<T: Lapack>(tile: Array2<T>) -> Result<Array2<T>, FactorError> {
     // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
     let factor = tile.reversed_axes().factorizec_into(UPLO::Upper);
-    let factor = factor.map_err(|cause| FactorError::new("Cholesky factorisation", cause))?;
+    let factor = factor.map_err(|_| FactorError::new("the Cholesky factorisation", NOT_DEFINITE))?;
     Ok(factor.factor.reversed_axes())
 }
 

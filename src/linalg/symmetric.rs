@@ -64,7 +64,7 @@ fn decompose(mut matrix: Array2<f64>, wanted: &CStr) -> Result<(Array1<f64>, Arr
             );
         }
         if status != 0 {
-            return Err(FactorError::new(ROUTINE, format!("dsyevd returned {status}")));
+            return Err(FactorError::new(ROUTINE, format!("it did not converge ({status})")));
         }
         if query {
             work = vec![0.0; work[0] as usize];

@@ -284,7 +284,6 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
     let frequencies = checked_frequencies(payload.frequencies, d)?;
     let map = FeatureMap { kernel: payload.kernel, kind: payload.map, frequencies, phases: payload.phases };
     let weights = Array2::from_shape_vec((map.feature_count(), payload.head.output_count()), payload.weights);
-    let spectrum_floor = payload.precision.spectrum_floor();
     let model = FittedModel {
         head: payload.head,
         inputs: payload.inputs,
@@ -301,11 +300,11 @@ fn assemble(payload: PayloadV1) -> Result<FittedModel, ArtifactError> {
         dataset: payload.dataset,
         report: payload.report,
         failure_probability: payload.failure_probability,
-        evidence: payload.evidence.map(|evidence| Evidence { spectrum_floor, ..evidence }),
+        evidence: payload.evidence,
         measured: payload.measured,
     };
     soundness::check(&model)?;
-    Ok(model)
+    Ok(model.with_whole_evidence())
 }
 
 fn checked_frequencies(frequencies: FrequenciesV1, input_dim: usize) -> Result<Frequencies, ArtifactError> {

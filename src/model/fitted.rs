@@ -62,6 +62,19 @@ impl FittedModel {
         self.map.kind == MapKind::Points
     }
 
+    /// With what its evidence does not write down, because the other parts tell it.
+    #[must_use]
+    pub fn with_whole_evidence(mut self) -> Self {
+        self.evidence = self.evidence.map(|evidence| Evidence {
+            spectrum_floor: self.precision.spectrum_floor(),
+            predicts_labels: self.head.labels().is_some(),
+            rows_added: self.report.base_version.is_some(),
+            kernel_diagonal: self.map.kernel.shape().diagonal(),
+            ..evidence
+        });
+        self
+    }
+
     /// Ascending scores of rows that took no part in the fit, where there are any.
     pub fn calibration_scores(&self) -> Option<&[f64]> {
         self.evidence.as_ref()?.calibration_scores.as_deref()

@@ -77,6 +77,9 @@ impl Output {
             (Self::Interval | Self::LabelSet, _) if model.calibration_scores().is_none() => {
                 Some("no rows were left untouched to calibrate with; train it with a calibration_fraction above 0")
             }
+            (Self::ErrorBar, _) if model.is_exact() => {
+                Some("this model is the exact kernel method itself, so there is no error of random features to bar")
+            }
             (Self::ErrorBar, _) if model.error_bars.is_none() => {
                 Some("this model keeps no error bars; train it with \"error_bars\": true and at least two draws")
             }

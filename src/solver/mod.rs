@@ -58,6 +58,15 @@ pub enum SolveError {
     /// LAPACK refused.
     #[error(transparent)]
     Factor(#[from] FactorError),
+    /// K + nλI has no Cholesky factor in double precision.
+    #[error(
+        "the exact kernel system cannot be solved in double precision: lambda = {ridge:e} is too small for these rows; a \
+         larger one is needed"
+    )]
+    Singular {
+        /// λ.
+        ridge: f64,
+    },
     /// The solution holds NaN or infinity.
     #[error("the solution is not finite; the ridge {ridge:e} is too small for this data")]
     NotFinite {

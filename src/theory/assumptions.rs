@@ -10,13 +10,17 @@ pub(super) const NO_FEATURES: &str =
 /// What mends draws that depend on each other or on the rows.
 const PLAIN_SAMPLING: &str = "A training with the sampling plain would have it.";
 
+/// What would mend draws from the kernel where a theorem speaks of others, and does not yet.
+pub(super) const NO_LEVERAGE_SAMPLING: &str = "A sampling by leverage would have it, which is not offered yet.";
+
 impl Evidence {
     /// |ψ|² ≤ b.
     pub(super) fn features_bounded(&self) -> Assumption {
-        match self.feature_bound {
-            Some(b) => Assumption::checked(format!("|psi|^2 <= b = {b}, by construction")),
-            None => Assumption::violated("the features are bounded, which those of this kernel are not"),
+        if let Some(b) = self.feature_bound {
+            return Assumption::checked(format!("|psi|^2 <= b = {b}, by construction"));
         }
+        let text = "the features are bounded, which those of this kernel are not";
+        Assumption::mendable(text, "Another kernel would have it.")
     }
 
     /// E ψ(x)ᵀψ(x') = k(x, x').
@@ -60,7 +64,8 @@ impl Evidence {
         if self.sampling == SamplingKind::LeverageWeighted {
             Assumption::assumed("the features count as drawn by their true leverage, which the pool's only estimates")
         } else {
-            Assumption::violated("the features are drawn by their leverage and reweighted, which these are not")
+            let text = "the features are drawn by their leverage and reweighted, which these are not";
+            Assumption::mendable(text, NO_LEVERAGE_SAMPLING)
         }
     }
 
@@ -71,6 +76,21 @@ impl Evidence {
         } else {
             Assumption::violated(format!("the model minimises the squared error, not the {} loss", self.loss.name()))
         }
+    }
+
+    /// μ₁ ≥ λ, of K/n, which is what keeps s_λ from falling below ½: it is never above tr K/n = k(x, x).
+    pub(super) fn ridge_below_the_spectrum(&self, largest: Option<f64>) -> Assumption {
+        let text = "the largest eigenvalue of K/n is at least lambda";
+        let found = match (largest, self.kernel_diagonal, self.largest_at_least()) {
+            (Some(largest), _, _) => Assumption::at_least(text, largest, self.ridge),
+            (None, Some(most), _) if most < self.ridge => {
+                let text = format!("{text}, which is above k(x,x), the most it can be");
+                Assumption::at_least(text, most, self.ridge)
+            }
+            (None, _, Some(known)) => Assumption::at_least_by_bound(text, known, self.ridge),
+            (None, _, None) => Assumption::assumed(text),
+        };
+        found.mended_by("A smaller lambda would have it.")
     }
 
     /// What can be said of the rows and of how kernel and λ were chosen.

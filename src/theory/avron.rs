@@ -5,7 +5,7 @@
 //! (8/3)Δ⁻²·n_λκ²·log(16s_λ/ρ) draws from the kernel (Theorem 7) or (8/3)Δ⁻²·s_λ·log(16s_λ/ρ) draws by
 //! leverage (Lemma 6). Then the risk of ridge regression grows by little (Lemma 2).
 //!
-//! **Assumptions.** Δ ≤ ½; ‖K‖₂ ≥ nλ.
+//! **Assumptions.** Δ ≤ ½; ‖K‖₂ ≥ nλ, which makes s_λ at least ½ and the logarithm positive.
 //!
 //! **Notation.** The paper's λ is ours times n, so its n_λ = n/λ is our 1/λ; its κ² is our b, its ρ our
 //! δ. s counts independent draws.
@@ -30,15 +30,19 @@ const LEMMA6: Source =
 /// The largest Δ the theorems speak of.
 pub const LARGEST_DELTA: f64 = 0.5;
 
+/// The least that s_λ is where μ₁ ≥ λ, as μ₁/(μ₁+λ) is one of its terms.
+pub const SMALLEST_DIMENSION: f64 = 0.5;
+
 /// The sum of leverages that bounds a sampling: b/λ from the kernel, s_λ by leverage.
 /// Δ = √((8/3)·sum·log(16s_λ/ρ)/m). [A, Thm 7 and Lemma 6]
 pub fn delta_for_draws(leverage_sum: f64, dimension: f64, draw_count: usize, failure_probability: f64) -> f64 {
     (draws_for_delta(leverage_sum, dimension, 1.0, failure_probability) / draw_count as f64).sqrt()
 }
 
-/// Draws for a wanted Δ, before rounding up: (8/3)Δ⁻²·sum·log(16s_λ/ρ). [A, Thm 7 and Lemma 6]
+/// Draws for a wanted Δ, before rounding up: (8/3)Δ⁻²·sum·log(16s_λ/ρ), with at least ½ for s_λ, below which the theorems
+/// do not speak. [A, Thm 7 and Lemma 6]
 pub fn draws_for_delta(leverage_sum: f64, dimension: f64, delta: f64, failure_probability: f64) -> f64 {
-    let log = (16.0 * dimension).ln() - failure_probability.ln();
+    let log = (16.0 * dimension.max(SMALLEST_DIMENSION)).ln() - failure_probability.ln();
     8.0 / 3.0 * leverage_sum * log / (delta * delta)
 }
 
@@ -57,7 +61,7 @@ pub fn lemma6(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         return LEMMA6.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
     };
     let Some((dimension, _)) = evidence.effective_dimension() else {
-        return LEMMA6.unmeasured(Lack::Dimension);
+        return LEMMA6.unmeasured(Lack::Dimension, conditions(evidence, evidence.draws_by_leverage()));
     };
     spectral(LEMMA6, evidence, failure_probability, dimension, b, evidence.draws_by_leverage())
 }
@@ -97,12 +101,13 @@ impl Preconditioning {
 
 /// ‖K‖₂ ≥ nλ.
 fn top_eigenvalue(evidence: &Evidence) -> Assumption {
-    let text = "the largest eigenvalue of K/n is at least lambda";
-    match (evidence.kernel.as_ref().and_then(|kernel| kernel.largest), evidence.largest_at_least()) {
-        (Some(largest), _) => Assumption::at_least(text, largest, evidence.ridge),
-        (None, Some(known)) => Assumption::at_least_by_bound(text, known, evidence.ridge),
-        (None, None) => Assumption::assumed(text),
-    }
+    evidence.ridge_below_the_spectrum(evidence.kernel.as_ref().and_then(|kernel| kernel.largest))
+}
+
+/// What is asked beside a number of features.
+fn conditions(evidence: &Evidence, draws: Assumption) -> Vec<Assumption> {
+    let common = [top_eigenvalue(evidence), evidence.features_bounded(), evidence.features_unbiased(), draws];
+    common.into_iter().chain(evidence.choices()).collect()
 }
 
 fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, draws: Assumption) -> Guarantee {
@@ -113,13 +118,11 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
     let needed = evidence.columns_of(draws_for_delta(sum, dimension, LARGEST_DELTA, rho));
     let mut inputs = evidence.inputs(rho);
     inputs.extend([("effective_dimension", dimension), ("leverage_sum", sum), ("features_for_delta_half", needed)]);
-    let mut assumptions = vec![
-        Assumption::at_least("the features are enough for Delta <= 1/2", evidence.feature_count as f64, needed),
-        top_eigenvalue(evidence),
-        evidence.features_bounded(),
-        evidence.features_unbiased(),
-        draws,
-    ];
+    let enough =
+        Assumption::at_least("the features are enough for Delta <= 1/2", evidence.feature_count as f64, needed)
+            .mended_by(format!("It asks for {needed} features at this lambda; a larger lambda asks for fewer."));
+    let mut assumptions = vec![enough];
+    assumptions.extend(conditions(evidence, draws));
     let mut estimated = Vec::new();
     if uncertain {
         estimated.push("effective_dimension");
@@ -130,7 +133,6 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
     if !estimated.is_empty() {
         assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
     }
-    assumptions.extend(evidence.choices());
     source.guarantee(Finding {
         value: Some(delta),
         informative: true,
@@ -145,7 +147,6 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
                 percent(rho),
                 rounded_up(delta)
             ),
-            remedy: format!("It asks for {needed} features at this lambda; a larger lambda asks for fewer."),
             ..Wording::default()
         },
     })
@@ -218,5 +219,34 @@ mod tests {
     fn a_ridge_above_the_spectrum_is_a_violation() {
         let evidence = Evidence { ridge: 0.9, ..known(2_000) };
         assert_eq!(theorem7(&evidence, 0.05).status, Status::NotApplicable);
+    }
+
+    /// μ₁ of K/n is at most its trace, 1, whether or not anything was measured; far above it the logarithm would be
+    /// negative.
+    #[test]
+    fn a_ridge_above_the_trace_is_a_violation_that_a_smaller_one_mends() {
+        for ridge in [2.0, 1e4] {
+            let found = theorem7(&Evidence { ridge, ..ridge_fit() }, 0.05);
+            assert_eq!(found.status, Status::NotApplicable);
+            assert!(found.statement.ends_with("A smaller lambda would have it."), "{}", found.statement);
+            assert!(found.value.unwrap() > 0.0 && found.inputs["features_for_delta_half"] > 0.0);
+            assert!(!found.statement.contains("features at this lambda"), "{}", found.statement);
+        }
+        assert_eq!(top_eigenvalue(&Evidence { ridge: 1.0, ..ridge_fit() }).state, AssumptionState::Assumed);
+    }
+
+    /// What no job mends is said at once, and no number of features is asked for where there are enough.
+    #[test]
+    fn features_that_are_not_drawn_by_leverage_are_told_before_anything_is_measured() {
+        let found = lemma6(&ridge_fit(), 0.05);
+        assert_eq!(found.lacks, None);
+        assert!(
+            found.statement.ends_with("by leverage would have it, which is not offered yet."),
+            "{}",
+            found.statement
+        );
+        let weighted = theorem7(&Evidence { rows_weighted: true, ..known(2_000) }, 0.05);
+        assert!(weighted.statement.ends_with("without weights would have it."), "{}", weighted.statement);
+        assert!(!weighted.statement.contains("It asks for"), "{}", weighted.statement);
     }
 }

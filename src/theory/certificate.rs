@@ -67,6 +67,8 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
     };
     let bound = (square.sqrt() + certificate.solver_slack).powi(2);
     let target = evidence.target_mean_square.unwrap_or(0.0);
+    // What no number of rows would take away.
+    let remains = (mean.sqrt() + certificate.solver_slack).powi(2);
     MEAN.guarantee(Finding {
         value: Some(bound),
         informative: bound < target,
@@ -91,10 +93,10 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
             ),
             context: format!("; the target's variance is {}", rounded_up(target)),
             emptiness: format!(
-                "which is no better than the target's variance {}; more held-out rows would make it informative",
-                rounded_up(target)
+                "which is no better than the target's variance {}; {}",
+                rounded_up(target),
+                cure(remains < target)
             ),
-            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -111,6 +113,9 @@ pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probabilit
     };
     let bound = certificate.differences[rank - 1] + certificate.solver_slack;
     let deviation = evidence.target_mean_square.unwrap_or(0.0).sqrt();
+    // With ever more rows it would come down to the share's own quantile.
+    let quantile = (share * count as f64).ceil() as usize;
+    let remains = certificate.differences[quantile.clamp(1, rank) - 1] + certificate.solver_slack;
     TOLERANCE.guarantee(Finding {
         value: Some(bound),
         informative: bound < deviation,
@@ -133,11 +138,23 @@ pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probabilit
                 if evidence.target_count > 1 { ", the root of the squares summed over the targets" } else { "" }
             ),
             context: format!("; the target's standard deviation is {}", rounded_up(deviation)),
-            emptiness: format!("which is no better than the target's standard deviation {}", rounded_up(deviation)),
-            ..Wording::default()
+            emptiness: format!(
+                "which is no better than the target's standard deviation {}; {}",
+                rounded_up(deviation),
+                cure(remains < deviation)
+            ),
         },
         ..Finding::default()
     })
+}
+
+/// What makes an empty certificate informative: rows where chance makes it wide, and else a model that is nearer.
+fn cure(by_rows: bool) -> &'static str {
+    if by_rows {
+        "more held-out rows would make it informative"
+    } else {
+        "the model itself is that far from the exact method, and more features or a larger lambda bring it nearer"
+    }
 }
 
 /// The comparison on held-out rows, of a ridge fit.
@@ -149,7 +166,7 @@ fn missing(source: Source, evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
         return ridge_only(source, evidence);
     }
-    source.unmeasured(Lack::Comparison)
+    source.unmeasured(Lack::Comparison, vec![held_out_rows_independent()])
 }
 
 fn held_out_rows_independent() -> Assumption {
@@ -206,6 +223,37 @@ mod tests {
         assert_eq!(certificate_mean(&certified(20), 0.05).status, Status::Vacuous);
         assert_eq!(certificate_mean(&certified(900), 0.05).status, Status::Conditional);
         assert_eq!(certificate_mean(&ridge_fit(), 0.05).value, None);
+    }
+
+    /// Rows are asked for only where they would help: the model may itself be as far off as the target varies.
+    #[test]
+    fn an_empty_certificate_says_what_would_fill_it() {
+        let far = |mut evidence: Evidence| {
+            let certificate = evidence.certificate.as_mut().unwrap();
+            certificate.clipped_mean_square = 0.4;
+            certificate.differences.iter_mut().for_each(|difference| *difference += 1.0);
+            evidence
+        };
+        assert!(certificate_mean(&certified(20), 0.05).statement.contains("more held-out rows"));
+        let found = [
+            certificate_mean(&far(certified(900)), 0.05),
+            certificate_tolerance(&far(certified(900)), COVERED_SHARE, 0.05),
+        ];
+        for found in found {
+            assert_eq!(found.status, Status::Vacuous);
+            assert!(found.statement.contains("more features or a larger lambda"), "{}", found.statement);
+            assert!(!found.statement.contains("more held-out rows"), "{}", found.statement);
+        }
+        // 59 differences up to 0.556, and a slack, around a deviation of 0.5568: the largest is taken, and more rows take
+        // less.
+        let mut near = certified(59);
+        let differences = &mut near.certificate.as_mut().unwrap().differences;
+        for difference in differences.iter_mut() {
+            *difference += 0.497;
+        }
+        let found = certificate_tolerance(&near, COVERED_SHARE, 0.05);
+        assert_eq!(found.status, Status::Vacuous);
+        assert!(found.statement.contains("more held-out rows"), "{}", found.statement);
     }
 
     /// For every count the rank is the first whose coverage is wrong with probability at most δ.

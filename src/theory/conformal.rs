@@ -5,7 +5,7 @@
 //! of a new row is at most q with probability ≥ 1 − δ, whatever the model.
 //!
 //! **Assumptions.** The calibration rows and the new row are exchangeable, and the model was not fitted
-//! on the former.
+//! on the former: known of one training, and not of an update, whose rows may be among those of an earlier fit.
 //!
 //! Scores may be in any unit that the fit alone decides: the predictive spread at the input makes intervals wider where
 //! less is known.
@@ -15,7 +15,7 @@
 
 use super::guarantee::{Finding, Source};
 use super::words::{Wording, percent, rounded_up};
-use super::{Assumption, Evidence, Form, Guarantee, Lack, LossKind, ScoreUnit};
+use super::{Assumption, Evidence, Form, Guarantee, Lack, ScoreUnit};
 
 const CONFORMAL: Source = Source {
     id: "conformal",
@@ -56,34 +56,37 @@ pub fn fewest_scores(failure_probability: f64) -> usize {
 /// `conformal`.
 pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(scores) = &evidence.calibration_scores else {
-        return CONFORMAL.unmeasured(Lack::Scores);
+        return CONFORMAL.unmeasured(Lack::Scores, Vec::new());
     };
     let quantile = conformal_quantile(scores, failure_probability);
     let said = percent(failure_probability);
-    let claim = match evidence.loss {
-        LossKind::Squared => {
-            let (who, unit) = match evidence.score_unit {
-                ScoreUnit::Own => ("a new observation is", ""),
-                ScoreUnit::TrainingError => ("all targets of a new row are at once", " training errors"),
-                ScoreUnit::Spread if evidence.target_count > 1 => {
-                    ("all targets of a new row are at once", " predictive spreads")
-                }
-                ScoreUnit::Spread => ("a new observation is", " predictive spreads"),
-            };
-            format!("{who} within {}{unit} of the prediction with probability {said}", rounded_up(quantile))
-        }
-        LossKind::Logistic | LossKind::Hinge | LossKind::SquaredHinge => {
-            format!("the set of labels given for a new row contains its true label with probability {said}")
-        }
+    // A ridge fit may predict labels too: its scores are then those of labels.
+    let claim = if evidence.predicts_labels {
+        format!("the set of labels given for a new row contains its true label with probability {said}")
+    } else {
+        let (who, unit) = match evidence.score_unit {
+            ScoreUnit::Own => ("a new observation is", ""),
+            ScoreUnit::TrainingError => ("all targets of a new row are at once", " training errors"),
+            ScoreUnit::Spread if evidence.target_count > 1 => {
+                ("all targets of a new row are at once", " predictive spreads")
+            }
+            ScoreUnit::Spread => ("a new observation is", " predictive spreads"),
+        };
+        format!("{who} within {}{unit} of the prediction with probability {said}", rounded_up(quantile))
+    };
+    let (untouched, context) = if evidence.rows_added {
+        (
+            Assumption::assumed("the calibration rows, which are of the last update, are in no earlier fit"),
+            "; the rows of the update must be new: those of an earlier fit make it too small",
+        )
+    } else {
+        (Assumption::checked("the calibration rows took no part in the fit"), "")
     };
     CONFORMAL.guarantee(Finding {
         value: Some(quantile),
         informative: quantile.is_finite(),
         failure_probability: Some(failure_probability),
-        assumptions: vec![
-            Assumption::checked("the calibration rows took no part in the fit"),
-            Assumption::assumed("the calibration rows and the new ones are exchangeable"),
-        ],
+        assumptions: vec![untouched, Assumption::assumed("the calibration rows and the new ones are exchangeable")],
         inputs: [
             ("scores", scores.len() as f64),
             ("rank", conformal_rank(scores.len(), failure_probability) as f64),
@@ -92,12 +95,12 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         .into(),
         wording: Wording {
             claim,
+            context: context.into(),
             emptiness: format!(
                 "since for so small a delta it takes {} calibration rows and there are {}",
                 fewest_scores(failure_probability),
                 scores.len()
             ),
-            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -107,7 +110,7 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 mod tests {
     use super::super::evidence::tests::ridge_fit;
     use super::*;
-    use crate::theory::Status;
+    use crate::theory::{AssumptionState, LossKind, Status};
 
     /// 30·0.3 is 9, which floating point makes 9.000000000000002.
     #[test]
@@ -147,6 +150,25 @@ mod tests {
         assert!(said(ScoreUnit::TrainingError, 2).contains("at once within 19.00 training errors"));
         assert!(said(ScoreUnit::Spread, 1).contains("observation is within 19.00 predictive spreads"));
         assert!(said(ScoreUnit::Spread, 2).contains("at once within 19.00 predictive spreads"));
+    }
+
+    /// The sums of an earlier fit do not tell which rows are in them.
+    #[test]
+    fn after_an_update_nobody_knows_whether_the_rows_are_new() {
+        let scores = Some((1..=19).map(f64::from).collect());
+        let trained = Evidence { calibration_scores: scores, ..ridge_fit() };
+        assert_eq!(conformal(&trained, 0.05).assumptions[0].state, AssumptionState::Checked);
+        let updated = conformal(&Evidence { rows_added: true, ..trained }, 0.05);
+        assert_eq!(updated.assumptions[0].state, AssumptionState::Assumed);
+        assert!(updated.statement.contains("the rows of the update must be new"), "{}", updated.statement);
+    }
+
+    #[test]
+    fn labels_are_told_of_as_labels_whatever_was_minimised() {
+        let scores = Some((1..=19).map(f64::from).collect());
+        let evidence = Evidence { calibration_scores: scores, predicts_labels: true, ..ridge_fit() };
+        let said = conformal(&evidence, 0.05).statement;
+        assert!(said.contains("contains its true label") && !said.contains("observation"), "{said}");
     }
 
     #[test]

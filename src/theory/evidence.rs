@@ -60,6 +60,16 @@ pub struct Evidence {
     pub calibration_scores: Option<Vec<f64>>,
     /// In what they are measured.
     pub score_unit: ScoreUnit,
+    /// Whether labels are predicted, whatever is minimised. Not written down, like what follows: other parts of the
+    /// model tell it.
+    #[serde(skip)]
+    pub predicts_labels: bool,
+    /// Whether rows were added to an earlier fit, so that nobody knows if those held out were part of it.
+    #[serde(skip)]
+    pub rows_added: bool,
+    /// k(x, x), where it is the same for all x.
+    #[serde(skip)]
+    pub kernel_diagonal: Option<f64>,
 }
 
 /// What the choice of the features looked at, which decides the theorems that cover them.
@@ -274,6 +284,9 @@ pub(super) mod tests {
             certificate: None,
             calibration_scores: None,
             score_unit: ScoreUnit::Own,
+            predicts_labels: false,
+            rows_added: false,
+            kernel_diagonal: Some(1.0),
         }
     }
 

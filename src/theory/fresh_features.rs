@@ -8,7 +8,7 @@
 use super::guarantee::Source;
 use super::jackknife::measured_error;
 use super::wang::theorem1::ERROR;
-use super::{Assumption, Evidence, Form, Guarantee, Lack, Status};
+use super::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const FRESH: Source = Source {
     id: "bochner.fresh_features",
@@ -31,23 +31,24 @@ pub fn influence_variance(influences: &[f64], draw_count: usize) -> f64 {
 /// `bochner.fresh_features`.
 pub fn fresh_features(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.fresh_features.ok_or(Lack::FreshFeatures);
-    let mut found = measured_error(FRESH, evidence, error, "the influence of features that were not used");
-    if let (Some((dimension, _)), Some(_)) = (evidence.effective_dimension(), found.value) {
-        found.assumptions.push(Assumption::of_order(
-            "s is 25 times the effective dimension, below which it is too large",
-            evidence.feature_count as f64,
-            ENOUGH_FEATURES * dimension,
-        ));
-        found.status = Status::of(&found.assumptions, true);
-    }
-    found
+    measured_error(FRESH, evidence, error, "the influence of features that were not used", enough_features(evidence))
+}
+
+/// Where the dimension is known of the features alone it is too small, so that it can refute and not confirm.
+fn enough_features(evidence: &Evidence) -> Option<Assumption> {
+    let (dimension, _) = evidence.effective_dimension()?;
+    let (have, need) = (evidence.feature_count as f64, ENOUGH_FEATURES * dimension);
+    let text = "s is 25 times the effective dimension, below which it is too large";
+    let found =
+        if have < need { Assumption::at_least(text, have, need) } else { Assumption::of_order(text, have, need) };
+    Some(found.mended_by("More features or a larger lambda would make it right."))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::evidence::tests::ridge_fit;
     use super::*;
-    use crate::theory::ErrorEstimates;
+    use crate::theory::{ErrorEstimates, Status};
 
     /// (4 + 0 + 4)/2 over 8 draws.
     #[test]
@@ -61,7 +62,14 @@ mod tests {
         let evidence = Evidence { estimates, spectrum: Some(vec![0.7, 0.7]), ..ridge_fit() };
         let found = fresh_features(&evidence);
         let last = found.assumptions.last().unwrap();
-        assert_eq!((last.have, last.need), (Some(200.0), Some(25.0)));
+        assert_eq!((last.have, last.need, found.status), (Some(200.0), Some(25.0), Status::Conditional));
         assert_eq!(fresh_features(&ridge_fit()).value, None);
+        let few = fresh_features(&Evidence { feature_count: 24, draw_count: 24, ..evidence.clone() });
+        assert_eq!((few.value, few.status), (Some(0.02), Status::NotApplicable));
+        assert!(few.statement.contains("too large (needs 25, has 24). More features"), "{}", few.statement);
+        // A job that would measure it does not help either.
+        let estimates = ErrorEstimates::default();
+        let unmeasured = fresh_features(&Evidence { feature_count: 24, draw_count: 24, estimates, ..evidence });
+        assert_eq!(unmeasured.lacks, None);
     }
 }

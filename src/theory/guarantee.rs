@@ -130,19 +130,19 @@ impl Source {
         }
     }
 
-    /// Without a value because a measurement was not made. What would make it is said where the circumstances are
-    /// known: [`super::remedy`].
-    pub(super) fn unmeasured(self, lack: Lack) -> Guarantee {
-        Guarantee { lacks: Some(lack), ..self.unavailable(lack.text(), "") }
+    /// Without a value because a measurement was not made; `known` is what it assumes beside that. What would make the
+    /// measurement is said where the circumstances are known, [`super::remedy`], and only where that would help: not
+    /// where something else is violated already.
+    pub(super) fn unmeasured(self, lack: Lack, known: Vec<Assumption>) -> Guarantee {
+        let hopeless = known.iter().any(|assumption| assumption.state == AssumptionState::Violated);
+        let assumptions = known.into_iter().chain([Assumption::violated(lack.text())]).collect();
+        let found = self.guarantee(Finding { assumptions, ..Finding::default() });
+        Guarantee { lacks: (!hopeless).then_some(lack), ..found }
     }
 
     /// Without a value: it speaks of other models.
     pub(super) fn unavailable(self, missing: impl Into<String>, remedy: &str) -> Guarantee {
-        self.guarantee(Finding {
-            assumptions: vec![Assumption::violated(missing)],
-            wording: Wording { remedy: remedy.to_owned(), ..Wording::default() },
-            ..Finding::default()
-        })
+        self.guarantee(Finding { assumptions: vec![Assumption::mendable(missing, remedy)], ..Finding::default() })
     }
 }
 
@@ -161,13 +161,13 @@ pub struct Assumption {
     pub need: Option<f64>,
     /// Where it is violated, what would mend that, as a sentence.
     #[serde(skip)]
-    pub remedy: &'static str,
+    pub remedy: String,
 }
 
 impl Assumption {
     /// An assumption that was verified, by construction or by looking.
     pub fn checked(text: impl Into<String>) -> Self {
-        Self { text: text.into(), state: AssumptionState::Checked, have: None, need: None, remedy: "" }
+        Self { text: text.into(), state: AssumptionState::Checked, have: None, need: None, remedy: String::new() }
     }
 
     /// An assumption nobody can verify from the data.
@@ -181,8 +181,14 @@ impl Assumption {
     }
 
     /// The same, with what would mend it.
-    pub fn mendable(text: impl Into<String>, remedy: &'static str) -> Self {
-        Self { remedy, ..Self::violated(text) }
+    pub fn mendable(text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::violated(text).mended_by(remedy)
+    }
+
+    /// With what would mend it, said if it is violated.
+    #[must_use]
+    pub fn mended_by(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: remedy.into(), ..self }
     }
 
     /// `have` of about `need`, where the theorem leaves the constant open.
@@ -218,6 +224,18 @@ pub enum AssumptionState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was not measured is told beside what is known to fail, and a measurement is called for only where it helps.
+    #[test]
+    fn a_known_violation_comes_before_what_was_not_measured() {
+        let source = Source { id: "a.b", paper: "", bounds: "", form: Form::Bound };
+        let weights = Assumption::mendable("all rows count the same", "Leave out the weights.");
+        let hopeless = source.unmeasured(Lack::Spectrum, vec![Assumption::checked("bounded"), weights]);
+        assert_eq!((hopeless.lacks, hopeless.assumptions.len()), (None, 3));
+        assert!(hopeless.statement.contains("count the same; and that the eigenvalues"), "{}", hopeless.statement);
+        assert!(hopeless.statement.ends_with("Leave out the weights."), "{}", hopeless.statement);
+        assert_eq!(source.unmeasured(Lack::Spectrum, Vec::new()).lacks, Some(Lack::Spectrum));
+    }
 
     #[test]
     fn the_status_follows_from_the_weakest_assumption() {

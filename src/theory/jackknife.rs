@@ -36,33 +36,40 @@ const ENOUGH_FEATURES: f64 = 10.0;
 /// `bochner.jackknife`.
 pub fn jackknife(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.jackknife.ok_or(Lack::Jackknife);
-    let mut found = measured_error(JACKKNIFE, evidence, error, "leaving out features");
-    if let (Some((dimension, _)), Some(_)) = (evidence.effective_dimension(), found.value) {
-        found.assumptions.push(Assumption::of_order(
+    let own = evidence.effective_dimension().map(|(dimension, _)| {
+        Assumption::of_order(
             "s is ten times the effective dimension, below which the estimate is less sure, unless training drew more \
              features to compare with, as it does for few features and not too many rows",
             evidence.feature_count as f64,
             ENOUGH_FEATURES * dimension,
-        ));
-    }
-    found
+        )
+    });
+    measured_error(JACKKNIFE, evidence, error, "leaving out features", own)
 }
 
-/// The frame of an estimate of E(f_s − f)² that was measured.
-pub(super) fn measured_error(source: Source, evidence: &Evidence, error: Result<f64, Lack>, by: &str) -> Guarantee {
+/// The frame of an estimate of E(f_s − f)² that was measured; `own` is what it assumes beside what all do.
+pub(super) fn measured_error(
+    source: Source,
+    evidence: &Evidence,
+    error: Result<f64, Lack>,
+    by: &str,
+    own: Option<Assumption>,
+) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(source, evidence) };
+    let mut assumptions = vec![
+        evidence.features_unbiased(),
+        evidence.draws_from_the_kernel(),
+        Assumption::assumed(format!("{by} stands for drawing them anew, which holds in simulations")),
+    ];
+    assumptions.extend(own);
     let error = match error {
         Ok(error) => error,
-        Err(lack) => return source.unmeasured(lack),
+        Err(lack) => return source.unmeasured(lack, assumptions),
     };
     source.guarantee(Finding {
         value: Some(error),
         informative: true,
-        assumptions: vec![
-            evidence.features_unbiased(),
-            evidence.draws_from_the_kernel(),
-            Assumption::assumed(format!("{by} stands for drawing them anew, which holds in simulations")),
-        ],
+        assumptions,
         inputs: [("draws", evidence.draw_count as f64), ("lambda", evidence.ridge)].into(),
         estimated: vec!["value"],
         wording: Wording {

@@ -102,3 +102,4 @@ pub use spectral_profile::{
     DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,
     SpectralProfile, spectral_profile,
 };
+pub use words::SMALLEST_DELTA;

@@ -79,7 +79,34 @@ pub fn smallest_certified_ridge(
 ) -> f64 {
     let (b, n, s, delta) = (feature_bound, sample_count, feature_count, failure_probability);
     let absolute = wang::threshold(b, n, s, delta);
-    ridge_at_slack(LARGEST_SLACK, b, n, s, delta).map_or(absolute, |relative| relative.min(absolute))
+    smallest_relative_ridge(b, n, s, delta).map_or(absolute, |relative| relative.min(absolute))
+}
+
+/// The smallest λ that the relative bound itself certifies, at [`LARGEST_SLACK`]; none where n is too small for any.
+pub fn smallest_relative_ridge(
+    feature_bound: f64,
+    sample_count: usize,
+    feature_count: usize,
+    failure_probability: f64,
+) -> Option<f64> {
+    ridge_at_slack(LARGEST_SLACK, feature_bound, sample_count, feature_count, failure_probability)
+}
+
+/// What would make it apply, as a sentence.
+fn remedy(b: f64, n: usize, s: usize, delta: f64) -> String {
+    let any = smallest_certified_ridge(b, n, s, delta);
+    match smallest_relative_ridge(b, n, s, delta) {
+        Some(own) if own <= any => {
+            format!("A lambda of {} would be, the smallest that any bound certifies.", rounded_up(own))
+        }
+        Some(own) => {
+            let (own, any) = (rounded_up(own), rounded_up(any));
+            format!("A lambda of {own} would be; Theorem 1 asks for {any} alone.")
+        }
+        None => {
+            format!("No lambda is with so few rows; Theorem 1 holds from a lambda of {} on.", rounded_up(any))
+        }
+    }
 }
 
 /// The columns from which on the bound is below `error`, where some number is. More features make t grow, so the count
@@ -92,7 +119,7 @@ fn columns_below(evidence: &Evidence, delta: f64, b: f64, q: f64, error: f64) ->
         if t >= 1.0 {
             return None;
         }
-        let needed = evidence.columns_of(relative_bound(b, 1, t, q) / error);
+        let needed = evidence.columns_of((relative_bound(b, 1, t, q) / error).floor() + 1.0);
         if needed <= columns {
             return Some(columns);
         }
@@ -119,12 +146,14 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     if let (Some((fitted, _)), true) = (evidence.solution().and_then(|solution| solution.fitted_square), t < 1.0) {
         inputs.insert("sharper_bound", sharp_relative_bound(b, m, n, t, q, fitted));
     }
-    let large_enough = Assumption {
-        have: Some(evidence.ridge),
-        need: Some(need),
-        state: if t < 1.0 { AssumptionState::Checked } else { AssumptionState::Violated },
-        ..Assumption::checked("lambda is large enough, above 2bl/(n - 2l/3) with l = log(s/delta)")
-    };
+    let large_enough =
+        Assumption {
+            have: Some(evidence.ridge),
+            need: Some(need),
+            state: if t < 1.0 { AssumptionState::Checked } else { AssumptionState::Violated },
+            ..Assumption::checked("lambda is large enough, above 2bl/(n - 2l/3) with l = log(s/delta)")
+                .mended_by(remedy(b, n, s, failure_probability))
+        };
     let mut assumptions = vec![
         large_enough,
         evidence.features_bounded(),
@@ -133,16 +162,9 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         origin,
     ];
     assumptions.extend(evidence.rows_and_choices());
-    let remedy = match bound {
-        None => {
-            let smallest = smallest_certified_ridge(b, n, s, failure_probability);
-            format!("A lambda of {} would be, the smallest that any bound certifies.", rounded_up(smallest))
-        }
-        Some(_) => String::new(),
-    };
     let variance = evidence.target_mean_square.unwrap_or(0.0);
     let columns = columns_below(evidence, failure_probability, b, q, variance);
-    let distance = Distance { bound, failure_probability, columns, remedy };
+    let distance = Distance { bound, failure_probability, columns };
     inputs.extend(distance.for_this_draw());
     RELATIVE.guarantee(Finding {
         value: bound,
@@ -207,6 +229,20 @@ mod tests {
             theorem1_relative(&Evidence { feature_count, draw_count, ..evidence.clone() }, 0.05).status
         };
         assert_eq!((with(columns), with(columns - 1.0)), (Status::Conditional, Status::Vacuous));
+    }
+
+    /// 16 rows: Theorem 1 holds from λ = b on, which is not enough for this one. The λ it names is.
+    #[test]
+    fn the_ridge_it_names_is_its_own() {
+        let few = Evidence { sample_count: 16, ridge: 0.01, feature_bound: Some(1.0), ..ridge_fit() };
+        assert_eq!(smallest_certified_ridge(1.0, 16, 200, 0.05), 1.0);
+        let found = theorem1_relative(&few, 0.05);
+        let named = found.statement.split("A lambda of ").nth(1).and_then(|rest| rest.split(' ').next());
+        let named: f64 = named.and_then(|number| number.parse().ok()).expect("a lambda");
+        assert_ne!(theorem1_relative(&Evidence { ridge: named, ..few.clone() }, 0.05).status, Status::NotApplicable);
+        assert!(found.statement.contains("Theorem 1 asks for 1.000 alone"), "{}", found.statement);
+        let fewer = theorem1_relative(&Evidence { sample_count: 4, ..few }, 0.05);
+        assert!(fewer.statement.contains("No lambda is with so few rows"), "{}", fewer.statement);
     }
 
     #[test]

@@ -60,13 +60,15 @@ pub fn noise_variance(
 pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(LEMMA2, evidence) };
     let Some((exact, fitted)) = evidence.exact.as_ref().and_then(|exact| Some((exact, exact.fitted_square?))) else {
-        return LEMMA2.unmeasured(Lack::ExactSolution);
+        return LEMMA2.unmeasured(Lack::ExactSolution, vec![top_eigenvalue(evidence)]);
     };
-    let Some(kernel) = &evidence.kernel else { return LEMMA2.unmeasured(Lack::Dimension) };
+    let Some(kernel) = &evidence.kernel else {
+        return LEMMA2.unmeasured(Lack::Dimension, vec![top_eigenvalue(evidence)]);
+    };
     let dimension = kernel.dimension.value;
     let measured = kernel.spectral_delta.filter(|delta| *delta < 1.0);
     let Some(delta) = measured.or_else(|| proved_delta(evidence, failure_probability)) else {
-        return LEMMA2.unmeasured(Lack::SpectralDelta);
+        return LEMMA2.unmeasured(Lack::SpectralDelta, vec![top_eigenvalue(evidence)]);
     };
     let n = evidence.sample_count;
     let noise = noise_variance(n, evidence.ridge, variance, exact.quadratic_form, fitted, dimension);

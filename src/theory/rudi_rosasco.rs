@@ -110,7 +110,7 @@ pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         Err(unavailable) => return *unavailable,
     };
     if evidence.pool.is_none() {
-        return THEOREM3.unmeasured(Lack::Leverage);
+        return THEOREM3.unmeasured(Lack::Leverage, conditions(evidence));
     }
     let Some(alpha) = evidence.leverage_exponent() else {
         return THEOREM3.unavailable(
@@ -135,7 +135,9 @@ fn capacity(source: Source, evidence: &Evidence) -> Result<ExponentFit, Box<Guar
     if evidence.target_mean_square.is_none() {
         return Err(Box::new(ridge_only(source, evidence)));
     }
-    let Some(spectrum) = &evidence.spectrum else { return Err(Box::new(source.unmeasured(Lack::Spectrum))) };
+    let Some(spectrum) = &evidence.spectrum else {
+        return Err(Box::new(source.unmeasured(Lack::Spectrum, conditions(evidence))));
+    };
     capacity_exponent(spectrum, &ridges_around(evidence.ridge)).ok_or_else(|| {
         Box::new(
             source
@@ -152,6 +154,17 @@ fn unbounded(source: Source, evidence: &Evidence) -> Guarantee {
     source.unavailable(evidence.features_bounded().text, "Another kernel would have it.")
 }
 
+/// What all of them ask of features and rows.
+fn conditions(evidence: &Evidence) -> Vec<Assumption> {
+    let common = [
+        evidence.features_bounded(),
+        evidence.features_unbiased(),
+        evidence.draws_from_the_kernel(),
+        Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+    ];
+    common.into_iter().chain(evidence.rows_and_choices()).collect()
+}
+
 fn guarantee(
     source: Source,
     evidence: &Evidence,
@@ -164,15 +177,11 @@ fn guarantee(
         return ridge_only(source, evidence);
     }
     let columns = evidence.columns_of(rate.draws);
-    let mut assumptions = vec![
-        evidence.features_bounded(),
-        evidence.features_unbiased(),
-        evidence.draws_from_the_kernel(),
-        Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+    let mut assumptions = conditions(evidence);
+    assumptions.extend([
         Assumption::of_order("lambda is of the order n^(-1/(2r+gamma))", evidence.ridge, rate.ridge),
         Assumption::assumed("the factor c0, which the paper leaves open, is 1"),
-    ];
-    assumptions.extend(evidence.rows_and_choices());
+    ]);
     let mut inputs = evidence.inputs(failure_probability);
     inputs.extend(qualities.iter().copied());
     inputs.extend([

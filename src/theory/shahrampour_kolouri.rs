@@ -8,6 +8,7 @@
 //!
 //! **Departures.** None; the constants of the three terms are unknown, so they are shown as terms.
 
+use super::assumptions::NO_LEVERAGE_SAMPLING;
 use super::guarantee::{Finding, Source};
 use super::spectrum::effective_dimension;
 use super::words::{Wording, rounded_up};
@@ -48,7 +49,7 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(pool) = chosen else {
         return THEOREM1.unavailable(
             "the features were chosen from a pool of candidates, which they were not",
-            "A sampling by empirical leverage would have it.",
+            NO_LEVERAGE_SAMPLING,
         );
     };
     let n = evidence.sample_count;
@@ -60,8 +61,10 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     inputs.extend([("degrees", degrees), ("draws_needed", draws), ("rows_needed", rows)]);
     inputs.extend(terms(pool, n));
     let mut assumptions = vec![
-        Assumption::at_least("the features are enough", evidence.feature_count as f64, columns),
-        Assumption::at_least("the rows that scored the pool are enough", pool.row_count as f64, rows),
+        Assumption::at_least("the features are enough", evidence.feature_count as f64, columns)
+            .mended_by(format!("It asks for {columns} features by leverage.")),
+        Assumption::at_least("the rows that scored the pool are enough", pool.row_count as f64, rows)
+            .mended_by(format!("It asks for {rows} rows to score the pool on.")),
         evidence.features_bounded(),
         evidence.draws_by_leverage(),
         Assumption::assumed("the constants of its three terms, which the paper leaves open, are moderate"),
@@ -81,7 +84,6 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
                 evidence.feature_count,
                 rounded_up(1.0 / (n as f64).sqrt())
             ),
-            remedy: format!("It asks for {columns} features by leverage, scored on {rows} rows."),
             ..Wording::default()
         },
     })
@@ -127,6 +129,7 @@ mod tests {
             Evidence { pool: Some(pool), sampling: SamplingKind::LeverageWeighted, sample_count: 5_000, ..ridge_fit() };
         let plain = Evidence { sampling: SamplingKind::DataIndependent, ..chosen.clone() };
         assert_eq!((theorem1(&plain, 0.05).value, theorem1(&plain, 0.05).status), (None, Status::NotApplicable));
+        assert!(theorem1(&plain, 0.05).statement.ends_with("which is not offered yet."));
         let found = theorem1(&chosen, 0.05);
         assert_eq!(found.status, Status::Conditional, "{}", found.statement);
         assert_eq!((found.inputs["er_k"], found.inputs.get("er_g")), (0.08, None));

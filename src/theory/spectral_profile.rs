@@ -143,6 +143,17 @@ impl SpectralProfile {
         }
         self
     }
+
+    /// Nor one that ran in vain: where the exact system was tried and told no dimension, another try tells none.
+    #[must_use]
+    pub fn with_exact_system_tried(mut self, tried: bool) -> Self {
+        let in_vain = |missing: &&mut Missing| tried && missing.what == "kernel_dimension";
+        for missing in self.missing.iter_mut().filter(in_vain) {
+            missing.reason = "the exact kernel system was tried, and cannot be solved at this lambda";
+            missing.job = None;
+        }
+        self
+    }
 }
 
 fn listed(spectrum: &[f64]) -> Eigenvalues {
@@ -264,6 +275,9 @@ mod tests {
         let deleted = spectral_profile(&ridge_fit()).with_rows(RowAccess::Gone);
         assert!(deleted.missing.iter().all(|missing| missing.job.is_none()));
         assert!(deleted.missing.iter().any(|missing| missing.reason.contains("data set is gone")));
+        let tried = spectral_profile(&ridge_fit()).with_exact_system_tried(true);
+        let dimension = tried.missing.iter().find(|missing| missing.what == "kernel_dimension").unwrap();
+        assert!(dimension.job.is_none() && dimension.reason.contains("was tried"));
         let weighted = Evidence { rows_weighted: true, ..ridge_fit() };
         assert!(jobs(&weighted).contains(&("kernel_dimension", None)));
         let exact = Evidence { sampling: SamplingKind::NoFeatures, ..ridge_fit() };

@@ -9,7 +9,7 @@ use super::stage::{Stage, TrainError};
 use crate::dataset::Part;
 use crate::features::{Kernel, Precision};
 use crate::model::{FittedModel, InputPipeline, Measured, Predictor, TargetCoding};
-use crate::solver::{ExactKrr, ExactProblem, FeatureSource, spectral_delta};
+use crate::solver::{self, ExactKrr, ExactProblem, FeatureSource, spectral_delta};
 use crate::theory::{
     CertificateEvidence, Estimate, Evidence, ExactEvidence, KernelEvidence, SPECTRAL_ROWS, SamplingKind,
 };
@@ -44,6 +44,61 @@ pub(super) fn certify(
     if predictor.model().report.training_rows > exact_rows || !comparable {
         return Ok(predictor.into_model());
     }
+    let mut warnings = Vec::new();
+    let compared = compare(run, &predictor, coding, resources, &mut warnings);
+    let mut model = predictor.into_model();
+    // What no model needs must not cost one: it is kept, and the report says what is missing.
+    let found = unless_unsolvable(compared, "there is no comparison with the exact kernel method", &mut warnings)?;
+    warnings.retain(|warning| !model.report.warnings.contains(warning));
+    model.report.warnings.append(&mut warnings);
+    let Some(found) = found else {
+        let square = model.evidence.as_ref().and_then(|evidence| evidence.target_mean_square).unwrap_or(0.0);
+        let norm = (model.report.training_rows as f64 * square).sqrt();
+        model.measured = Measured { exact_krr_error: None, exact_krr: Some(solver::ExactEvidence::of_nothing(norm)) };
+        return Ok(model);
+    };
+    if let Some(evidence) = &mut model.evidence {
+        evidence.exact = found.exact;
+        evidence.kernel = Some(found.kernel);
+        evidence.certificate = found.certificate;
+        evidence.estimates.fresh_features = found.fresh_features;
+    }
+    model.measured = found.measured;
+    Ok(model)
+}
+
+/// What the exact method next to a model tells.
+struct Comparison {
+    exact: Option<ExactEvidence>,
+    kernel: KernelEvidence,
+    certificate: Option<CertificateEvidence>,
+    fresh_features: Option<f64>,
+    measured: Measured,
+}
+
+/// What was found; nothing, and a warning, where the arithmetic does not bear it.
+fn unless_unsolvable<T>(
+    found: Result<T, TrainError>,
+    missing: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Option<T>, TrainError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(TrainError::Solve(cause)) => {
+            warnings.push(format!("{missing}: {cause}"));
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+fn compare(
+    run: &Run,
+    predictor: &Predictor,
+    coding: &TargetCoding,
+    resources: Resources,
+    warnings: &mut Vec<String>,
+) -> Result<Comparison, TrainError> {
     run.observer.progress(Stage::Certify, 0.0);
     let model = predictor.model();
     let (inputs, targets) = run.collect(&run.all_blocks(), &model.inputs, Part::Training)?;
@@ -76,43 +131,43 @@ pub(super) fn certify(
     run.tick(Stage::Certify, 0.7)?;
     let fitted_form = ExactProblem { progress: Some(&part(0.7, 0.8)), ..problem }.fitted_form(&exact, &go_on)?;
     run.tick(Stage::Certify, 0.8)?;
-    let (near, far) = run.held_out(&exact, &predictor)?;
+    let (near, far) = run.held_out(&exact, predictor)?;
     let differences = &near - &far;
     // A solve that was cut short is not the exact method; the certificate allows for its residual.
     let trusted = exact.evidence.relative_residual <= TRUSTED_RESIDUAL;
     let error = (near.nrows() > 0 && trusted)
         .then(|| differences.iter().map(|gap| gap * gap).sum::<f64>() / near.nrows() as f64);
     let slack = exact.evidence.residual_norm * largest_norm(model.map.kernel, inputs.view()) / shift.sqrt();
+    let delta = measured_delta(model, inputs.view(), run.threads);
     let kernel = KernelEvidence {
         dimension: Estimate { value: dimension.value, standard_error: dimension.standard_error },
         largest: None,
-        spectral_delta: Some(measured_delta(model, inputs.view(), run.threads)?),
+        spectral_delta: unless_unsolvable(delta, "there is no spectral distance to the exact kernel", warnings)?,
     };
     let mut gram =
         run.accumulate::<f64>(&run.all_blocks(), &model.inputs, &model.map, coding, |_| run.stop_if_asked())?;
     gram.centre_targets();
     let held_out = run.held_out_inputs(&model.inputs)?;
     let rows = (inputs.view(), centred.view());
-    let fresh = fresh_feature_error(model, rows, held_out.view(), &gram.into_normal_equations(), run.threads)?;
+    let fresh = fresh_feature_error(model, rows, held_out.view(), &gram.into_normal_equations(), run.threads);
+    let fresh = unless_unsolvable(fresh.map_err(TrainError::from), "there is no fresh-feature estimate", warnings)?;
     // √k(x, x) of a new input is that of the training rows, unless it grows with the input.
     let bounded = model.map.kernel != Kernel::Linear;
     let certificate = (bounded && near.nrows() > 1).then(|| certificate(&near, &far, &ranges, slack));
 
-    let mut model = predictor.into_model();
-    if let Some(evidence) = &mut model.evidence {
-        evidence.exact = trusted.then_some(ExactEvidence {
+    Ok(Comparison {
+        exact: trusted.then_some(ExactEvidence {
             quadratic_form: exact.quadratic_form,
             fitted_square: Some(exact.fitted_square),
             fitted_form: Some(fitted_form),
             relative_residual: exact.evidence.relative_residual,
             held_out_error: error,
-        });
-        evidence.kernel = Some(kernel);
-        evidence.certificate = certificate;
-        evidence.estimates.fresh_features = fresh;
-    }
-    model.measured = Measured { exact_krr_error: error, exact_krr: Some(exact.evidence) };
-    Ok(model)
+        }),
+        kernel,
+        certificate,
+        fresh_features: fresh.flatten(),
+        measured: Measured { exact_krr_error: error, exact_krr: Some(exact.evidence) },
+    })
 }
 
 /// √k(x, x), the same for all x of a stationary kernel.

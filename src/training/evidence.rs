@@ -16,7 +16,7 @@ pub(super) fn of_own_draws(leverages: Vec<(f64, f64)>, draw_count: usize, sample
     }
 }
 
-/// Before anything was measured.
+/// Before anything was measured; what the model as a whole tells is left to it.
 pub(super) fn evidence(
     spec: &TrainSpec,
     loss: LossKind,
@@ -54,5 +54,8 @@ pub(super) fn evidence(
         certificate: None,
         calibration_scores: None,
         score_unit: ScoreUnit::Own,
+        predicts_labels: false,
+        rows_added: false,
+        kernel_diagonal: None,
     }
 }

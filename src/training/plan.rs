@@ -2,9 +2,11 @@
 
 use super::choices::{check_kernel, check_map};
 use super::fields::Fields;
+use super::rules::check_delta;
 use super::spec::default_training_rows;
 use crate::dataset::{Encoding, Roles, Schema, Task};
 use crate::problem::Problem;
+use crate::theory::avron::SMALLEST_DIMENSION;
 use crate::theory::plan::{PlannedRidge, Problem as PlanProblem, Target};
 use crate::theory::rudi_rosasco::Regularity;
 use serde_json::Value;
@@ -57,6 +59,7 @@ impl PlanRequest {
                 sample_count: n as usize,
                 input_dim: d as usize,
                 feature_bound: map.bound(kernel).unwrap_or(1.0),
+                kernel_diagonal: kernel.diagonal().unwrap_or(1.0),
                 columns_per_draw: map.columns_per_draw(),
                 ridge: plan.choice_or_number(
                     "lambda",
@@ -65,14 +68,27 @@ impl PlanRequest {
                     |value| above_zero(value).then_some(PlannedRidge::Fixed(value)),
                     "a number above 0",
                 ),
-                failure_probability: plan.number("delta", 0.05, |delta| delta > 0.0 && delta < 1.0, "between 0 and 1"),
+                failure_probability: check_delta(&plan),
                 target_mean_square: y_mean_square,
                 effective_dimension: dimension,
             },
             target: check_target(&plan),
         };
+        request.check_dimension(&plan);
         let problems = problems.into_inner();
         if problems.is_empty() { Ok(request) } else { Err(problems) }
+    }
+
+    /// d(λ) = Σ μ/(μ+λ) is at most n, and at most Σμ/λ = k(x, x)/λ; where λ is at most the largest eigenvalue, without
+    /// which no theorem speaks, it is at least ½.
+    fn check_dimension(&self, plan: &Fields) {
+        let (PlanProblem { sample_count, kernel_diagonal, .. }, ridge) = (self.problem, self.problem.ridge(1));
+        let largest = (sample_count as f64).min(kernel_diagonal / ridge);
+        let Some(dimension) = self.problem.effective_dimension.filter(|_| ridge <= kernel_diagonal) else { return };
+        if !(SMALLEST_DIMENSION..=largest).contains(&dimension) {
+            let range = format!("must be a number from {SMALLEST_DIMENSION} to {largest}, the most it can be here");
+            plan.problem("effective_dimension", format!("{range}: n, or k(x,x)/lambda"));
+        }
     }
 }
 
@@ -98,12 +114,22 @@ fn check_target(plan: &Fields) -> Target {
     Target::Rate(Regularity { source: share("r", 0.5, 0.5), capacity, leverage: share("alpha", 1.0, capacity) })
 }
 
-/// n, d and the mean square of the centred targets, summed; labels count as ±1.
+/// n, d and the most that the mean square of the centred targets can be, summed. Which rows a training will hold out is
+/// not known, but the squares of those it keeps, around their own mean, sum up to no more than those of all rows around
+/// theirs. Labels are coded as ±1: one number for two, of variance 4p(1−p) ≤ 1, and one a label for k more, whose
+/// variances sum up to 4(1 − Σp²) ≤ 4(1 − 1/k).
 fn sizes(schema: &Schema) -> (u64, u64, f64) {
+    let rows = default_training_rows(schema).max(2);
+    let kept = rows as f64 / schema.labelled_rows().max(1) as f64;
     let variance = match schema.task {
-        Task::Regression => schema.target_columns().filter_map(|column| column.std).map(|std| std * std).sum(),
-        Task::Classification => 1.0,
+        Task::Regression => {
+            let all: f64 = schema.target_columns().filter_map(|column| column.std).map(|std| std * std).sum();
+            all / kept.min(1.0)
+        }
+        Task::Classification => match schema.labels().len() {
+            0..=2 => 1.0,
+            more => 4.0 * (1.0 - 1.0 / more as f64),
+        },
     };
-    let rows = default_training_rows(schema);
-    (rows.max(2), Encoding::of(schema, &Roles::of(schema, None)).input_dim() as u64, variance)
+    (rows, Encoding::of(schema, &Roles::of(schema, None)).input_dim() as u64, variance)
 }

@@ -1,6 +1,7 @@
 //! How λ and the bandwidth are chosen, and what the guarantees are computed for.
 
 use super::fields::Fields;
+use crate::theory::SMALLEST_DELTA;
 use serde_json::{Value, json};
 
 /// How λ is chosen. λ is per sample everywhere: (1/n)Σ(yᵢ−f(xᵢ))² + λ‖w‖².
@@ -107,14 +108,19 @@ const DEFAULT_EXACT_ROWS: u64 = 5_000;
 /// Beyond so many rows an exact solve takes hours.
 pub const LARGEST_EXACT_ROWS: u64 = 200_000;
 
+/// δ of an object that may have one.
+pub(super) fn check_delta(fields: &Fields) -> f64 {
+    let expected = format!("a number between 0 and 1, from {SMALLEST_DELTA:e} on");
+    fields.number("delta", DEFAULT_DELTA, |delta| (SMALLEST_DELTA..1.0).contains(&delta), &expected)
+}
+
 impl GuaranteeSpec {
     /// Their names in a spec.
     pub(super) const FIELDS: [&'static str; 2] = ["delta", "exact_rows"];
 
     pub(super) fn check(guarantees: &Fields) -> Self {
-        let between = |delta: f64| delta > 0.0 && delta < 1.0;
         Self {
-            delta: guarantees.number("delta", DEFAULT_DELTA, between, "a number between 0 and 1"),
+            delta: check_delta(guarantees),
             exact_rows: guarantees.integer(
                 "exact_rows",
                 DEFAULT_EXACT_ROWS,

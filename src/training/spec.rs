@@ -75,9 +75,11 @@ pub(super) fn default_training_rows(schema: &Schema) -> u64 {
     fitted_on(schema, shares)
 }
 
-/// About how many of the labelled rows these shares leave.
+/// How many of the labelled rows these shares leave; more only where every label has to keep a row.
 fn fitted_on(schema: &Schema, held_out: HeldOut) -> u64 {
-    (schema.labelled_rows() as f64 * (1.0 - held_out.validation - held_out.calibration)).ceil() as u64
+    let rows = schema.labelled_rows();
+    let taken = |share: f64| if share > 0.0 { ((share * rows as f64).round() as u64).max(1) } else { 0 };
+    rows.saturating_sub(taken(held_out.validation) + taken(held_out.calibration))
 }
 
 /// The shares of the labelled rows that are not fitted on.

@@ -69,9 +69,10 @@ impl From<SolveError> for TrainError {
         match error {
             SolveError::Stopped => Self::Stopped,
             SolveError::Panicked => Self::Panicked,
-            SolveError::Factor(_) | SolveError::NotFinite { .. } | SolveError::NotConverged { .. } => {
-                Self::Solve(error)
-            }
+            SolveError::Factor(_)
+            | SolveError::Singular { .. }
+            | SolveError::NotFinite { .. }
+            | SolveError::NotConverged { .. } => Self::Solve(error),
         }
     }
 }

@@ -104,7 +104,7 @@ pub fn train(
         map,
     };
 
-    let predictor = calibrated(run, model, learner.gives_log_odds())?;
+    let predictor = calibrated(run, model.with_whole_evidence(), learner.gives_log_odds())?;
     let predictor = evaluate(run, predictor)?;
     let predictor = score(run, predictor, spec, learner)?;
     let predictor = jackknife(run, predictor, Some((spec, coding)))?;

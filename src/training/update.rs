@@ -36,6 +36,10 @@ pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Resu
     if problems.is_empty() { Ok(alignment) } else { Err(problems) }
 }
 
+/// What nobody checks: the sums of an earlier fit do not tell which rows are in them.
+const NEW_ROWS: &str = "the held-out rows are those of this update: if an earlier version was fitted on some of them, \
+     errors and intervals are too small; the added rows must be new";
+
 /// A new version of `model`, which is version `base_version` and was trained by `spec`, with the rows of
 /// a data set added. Scaling, bandwidth and features stay as they are; λ follows the spec at the new
 /// number of rows. A share of the added rows is held out, as the spec says, and measures the error and
@@ -72,6 +76,7 @@ pub fn update(
         filled_cells: moments.iter().map(ColumnMoments::missing).sum(),
         largest_input: model.inputs.scaling.largest_scaled(&moments),
         bandwidth: model.report.bandwidth,
+        warnings: vec![NEW_ROWS.to_owned()],
         ..report(&run, &model.inputs, &model.head, &fit)?
     };
     let updated = FittedModel {
@@ -93,7 +98,7 @@ pub fn update(
         report,
         ..model.clone()
     };
-    let updated = evaluate(&run, Predictor::new(updated))?;
+    let updated = evaluate(&run, Predictor::new(updated.with_whole_evidence()))?;
     // The earlier rows are not there to tell what more draws would make of them.
     let updated = jackknife(&run, score(&run, updated, spec, learner)?, None)?;
     clock.lap(Stage::Evaluate);

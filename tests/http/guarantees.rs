@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Ridge, nothing measured against the exact method.
 fn unmeasured() -> Value {
-    json!({"features": {"count": 64}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}})
+    json!({"features": {"count": 64}, "lambda": 0.3, "guarantees": {"exact_rows": 0}})
 }
 
 async fn guarantees(service: &Service, model: &str) -> Value {
@@ -77,6 +77,12 @@ async fn an_updated_model_is_not_sent_to_a_job_that_is_refused() {
     // What the added rows alone can tell is measured on them.
     assert!(told["measured"]["jackknife_error"].as_f64().unwrap() > 0.0, "{told}");
     assert!(statement(&told, "conformal").contains("of the prediction with probability"), "{told}");
+    // These rows were part of the first fit, as nobody can know: what assumes otherwise says so.
+    assert!(statement(&told, "conformal").contains("the rows of the update must be new"), "{told}");
+    let conformal = told["guarantees"].as_array().unwrap().last().unwrap();
+    assert_eq!(conformal["assumptions"][0]["state"], "assumed", "{conformal}");
+    let warnings = &service.get("/api/v1/models/grown").await.ok(200)["latest"]["report"]["warnings"];
+    assert!(warnings.to_string().contains("the added rows must be new"), "{warnings}");
 }
 
 #[tokio::test]
@@ -119,6 +125,98 @@ async fn what_no_job_measures_says_what_to_train_instead() {
         let told = guarantees(&service, name).await;
         let said = statement(&told, id);
         assert!(said.contains(part) && !said.contains("certify"), "{id}: {said}");
+    }
+}
+
+/// What is known to fail is said before anything is measured, and no job is advised that would not mend it.
+#[tokio::test]
+async fn violations_are_told_before_the_job_that_could_not_mend_them() {
+    let service = Service::with_model().await;
+    service.upload("name=kinds&target=colour", waves(300)).await.ok(201);
+    let with = |features: Value| json!({"features": features, "lambda": 0.3, "guarantees": {"exact_rows": 0}});
+    let mut angular = with(json!({"count": 64, "sampling": "quasi_monte_carlo"}));
+    angular["kernel"] = json!({"name": "angular"});
+    let plain = json!({"features": {"count": 64}, "lambda": 0.3});
+    let softmax = json!({"features": {"count": 64}, "lambda": 0.3, "learner": "logistic"});
+    let small = json!({"features": {"count": 64}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
+    for (dataset, spec, ids, part) in [
+        (
+            "waves",
+            with(json!({"count": 64, "sampling": "orthogonal"})),
+            &["wang.theorem1_sharp", "wang.eq31"][..],
+            "plain",
+        ),
+        ("waves", with(json!({"count": 64, "sampling": "orthogonal"})), &["bochner.fresh_features"], "plain"),
+        ("waves", angular, &["wang.theorem2"], "plain"),
+        ("waves", small, &["wang.theorem1_sharp"], "A lambda of"),
+        ("waves", plain, &["avron.lemma6", "shahrampour_kolouri.theorem1"], "which is not offered yet"),
+        ("kinds", softmax.clone(), &["li.corollary2", "avron.lemma6"], "which is not offered yet"),
+        ("kinds", softmax, &["li.theorem2"], "two labels"),
+    ] {
+        assert_eq!(service.train("m", dataset, &spec).await["status"], "succeeded");
+        let told = guarantees(&service, "m").await;
+        for id in ids {
+            let said = statement(&told, id);
+            assert!(said.contains(part) && !said.contains("certify"), "{id}: {said}");
+            assert!(!told["needs_rows"]["ids"].as_array().unwrap().contains(&json!(id)), "{id}");
+        }
+    }
+}
+
+/// λ above the trace of K/n, far above it, and so small that the exact system cannot be solved.
+#[tokio::test]
+async fn lambdas_at_the_ends_are_answered_with_numbers_or_words() {
+    let service = Service::with_model().await;
+    service.upload("name=kinds&target=even", waves(300)).await.ok(201);
+    for (dataset, learner, lambda, id, part) in [
+        ("waves", "ridge", 2.0, "avron.theorem7", "A smaller lambda would have it."),
+        ("waves", "ridge", 1e4, "avron.theorem7", "A smaller lambda would have it."),
+        ("kinds", "hinge", 1e4, "li.theorem1", "A smaller lambda would have it."),
+        ("waves", "ridge", 1e-20, "wang.eq31", "cannot be solved in double precision"),
+    ] {
+        let spec = json!({"features": {"count": 64}, "lambda": lambda, "learner": learner});
+        let job = service.train("m", dataset, &spec).await;
+        assert_eq!(job["status"], "succeeded", "{job}");
+        let told = guarantees(&service, "m").await;
+        assert!(statement(&told, id).contains(part), "{}", statement(&told, id));
+        for guarantee in told["guarantees"].as_array().unwrap() {
+            let said = guarantee["statement"].as_str().unwrap();
+            let strange = |word: &str| ["inf", "NaN"].contains(&word) || word.starts_with("-0");
+            assert!(!said.split([' ', ',', ';', '(', ')']).any(strange), "{lambda}: {said}");
+        }
+    }
+    let spec = json!({"learner": "exact_krr", "lambda": 1e-30});
+    let job = service.train("exact", "waves", &spec).await;
+    let said = job["error"].to_string();
+    assert!(job["status"] == "failed" && said.contains("too small") && !said.contains("LAPACK"), "{job}");
+}
+
+#[tokio::test]
+async fn a_delta_that_cannot_be_told_from_none_is_refused() {
+    let service = Service::with_model().await;
+    for delta in ["1e-13", "1e-300"] {
+        let answer = service.get(&format!("/api/v1/models/waves/guarantees?delta={delta}")).await;
+        let refused = answer.refused(422, "invalid_parameter");
+        assert!(refused["detail"].as_str().unwrap().contains("1e-12"), "{refused}");
+    }
+    let told = service.get("/api/v1/models/waves/guarantees?delta=1e-12").await.ok(200);
+    assert!(told["guarantees"][0]["probability"].as_f64().unwrap() < 1.0, "{told}");
+    let spec = json!({"guarantees": {"delta": 1e-20}});
+    let request = json!({"model": "m", "dataset": "waves", "spec": spec});
+    let refused = service.post("/api/v1/jobs", &request).await.refused(422, "invalid_job");
+    assert_eq!(refused["errors"][0]["pointer"], "/spec/guarantees/delta");
+}
+
+/// Labels by ridge are calibrated by what supports a label, not by a distance to it.
+#[tokio::test]
+async fn labels_are_never_said_to_be_within_a_distance() {
+    let service = Service::with_model().await;
+    service.upload("name=kinds&target=even", waves(400)).await.ok(201);
+    for learner in ["ridge", "logistic"] {
+        let spec = json!({"features": {"count": 32}, "learner": learner, "lambda": 1e-3});
+        assert_eq!(service.train("m", "kinds", &spec).await["status"], "succeeded");
+        let told = guarantees(&service, "m").await;
+        assert!(statement(&told, "conformal").contains("contains its true label"), "{}", statement(&told, "conformal"));
     }
 }
 

@@ -24,6 +24,7 @@ mod metrics;
 mod mistakes;
 mod models;
 mod offline;
+mod plans;
 mod process;
 mod spectrum;
 mod updates;

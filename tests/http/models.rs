@@ -282,42 +282,6 @@ async fn what_a_model_does_not_keep_is_refused_by_name() {
     }
 }
 
-/// Plans for plain numbers and for a data set; what is missing, too much or impossible is placed.
-#[tokio::test]
-async fn a_plan_says_how_many_features_a_target_takes() {
-    let service = Service::with_model().await;
-    let numbers = json!({"n": 100_000, "d": 90, "y_mean_square": 1.0, "lambda": "certified", "target": {"error": 0.1}});
-    let plan = service.post("/api/v1/plan", &numbers).await.ok(200);
-    let choices = plan["choices"].as_array().unwrap();
-    assert_eq!((choices.len(), &choices[1]["id"]), (2, &json!("bochner.theorem1_relative")));
-    let (count, cost) = (choices[1]["feature_count"].as_f64().unwrap(), &choices[1]["cost"]);
-    assert!(count > 100.0 && cost["training_flops"].as_f64().unwrap() > 1e5 * count * count, "{plan}");
-    // Half the error takes more features.
-    let halved = json!({"n": 100_000, "d": 90, "y_mean_square": 1.0, "lambda": "certified", "target": {"error": 0.05}});
-    let halved = service.post("/api/v1/plan", &halved).await.ok(200);
-    assert!(halved["choices"][1]["feature_count"].as_f64().unwrap() > count);
-
-    let of_table = json!({"dataset": "waves", "target": {"rate": {"r": 0.75, "gamma": 0.5, "alpha": 0.5}}});
-    let plan = service.post("/api/v1/plan", &of_table).await.ok(200);
-    assert_eq!((&plan["n"], &plan["d"]), (&json!(240), &json!(5)), "{plan}");
-    assert!(plan["choices"].as_array().unwrap().iter().all(|choice| choice["form"] != "bound"), "{plan}");
-    for (wrong, pointer) in [
-        (json!({"target": {"error": 1}}), "/n"),
-        (json!({"dataset": "waves", "n": 3, "target": {"error": 1}}), "/n"),
-        (json!({"dataset": "waves"}), "/target"),
-        (json!({"dataset": "waves", "target": {"error": 1, "delta_spectral": 0.2}}), "/target"),
-        (json!({"dataset": "waves", "target": {"error": -1}}), "/target/error"),
-        (json!({"dataset": "waves", "kernel": {"name": "linear"}, "target": {"error": 1}}), "/kernel"),
-        (json!({"dataset": "waves", "target": {"error": 1}, "lamda": 1}), "/lamda"),
-        (json!({"dataset": 7, "target": {"error": 1}}), "/dataset"),
-    ] {
-        let refused = service.post("/api/v1/plan", &wrong).await.refused(422, "invalid_plan");
-        assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused}");
-    }
-    let nowhere = json!({"dataset": "nowhere", "target": {"error": 1}});
-    service.post("/api/v1/plan", &nowhere).await.refused(404, "dataset_not_found");
-}
-
 /// A certify job measures later what training left out: the version stays, its predictions too, and now the
 /// guarantees have their numbers.
 #[tokio::test]

@@ -98,6 +98,25 @@ fn a_vanishing_ridge_leaves_no_spread_and_says_so() {
     assert!(warned != model.spread.is_some() && warned, "{:?}", model.report.warnings);
 }
 
+/// The exact method is a yardstick: where it cannot be solved the model is there all the same, and the report says what
+/// is missing. As a model of its own it is refused, in words.
+#[test]
+fn a_vanishing_ridge_leaves_no_comparison_and_says_so() {
+    let smooth = table(300, |x| [x, x * x]);
+    let model = solved(&smooth, &json!({"lambda": 1e-20, "features": {"count": 32}}));
+    let warned = model.report.warnings.iter().find(|warning| warning.contains("no comparison with the exact")).unwrap();
+    assert!(warned.contains("lambda = 1e-20 is too small") && !warned.contains("LAPACK"), "{warned}");
+    let tried = model.measured.exact_krr.as_ref().unwrap();
+    assert!(!tried.converged && tried.relative_residual == 1.0 && model.measured.exact_krr_error.is_none());
+    let evidence = model.evidence.as_ref().unwrap();
+    assert!(evidence.exact.is_none() && evidence.kernel.is_none() && evidence.certificate.is_none());
+
+    let exact = json!({"learner": "exact_krr", "lambda": 1e-30});
+    let Err(TrainError::Solve(cause)) = fit(&smooth, &exact, 1) else { panic!("it was solved") };
+    let said = cause.to_string();
+    assert!(said.contains("lambda = 1e-30 is too small") && !said.contains("LAPACK"), "{said}");
+}
+
 /// Values whose squares underflow vary by nothing that can be computed with.
 #[test]
 fn differences_too_small_for_squares() {

@@ -39,6 +39,9 @@ pub(crate) fn ridge_fit(
         certificate: None,
         calibration_scores: None,
         score_unit: ScoreUnit::Own,
+        predicts_labels: false,
+        rows_added: false,
+        kernel_diagonal: Some(1.0),
     }
 }
 

@@ -106,7 +106,9 @@ fn li_counts_printed_and_repaired() {
                 relative(found.inputs["printed_by_the_theorem"], &golden["theorem1"], key);
                 relative(found.inputs["draws_needed"], &golden["repaired"], key);
                 assert_eq!(found.value.unwrap(), number(&golden["repaired_ceil"]));
-                assert_eq!(found.status == Status::NotApplicable, number(&golden["repaired_ceil"]) > 100.0);
+                // Above the trace of K/n, 1, the concentration step has no eigenvalue to stand on.
+                let proved = number(&golden["repaired_ceil"]) <= 100.0 && number(&case["lam"]) <= 1.0;
+                assert_eq!(found.status != Status::NotApplicable, proved);
             }
         }
     });

@@ -26,6 +26,7 @@ fn rates_are_the_golden_ones() {
             sample_count: n,
             input_dim: 5,
             feature_bound: b,
+            kernel_diagonal: 1.0,
             columns_per_draw: 1,
             ridge: PlannedRidge::InverseSqrtN,
             failure_probability: delta,

@@ -107,6 +107,22 @@ pub struct ExactEvidence {
     pub trials: Vec<Trial>,
 }
 
+impl ExactEvidence {
+    /// Of α = 0, where the system could not be solved at all.
+    pub fn of_nothing(target_norm: f64) -> Self {
+        Self {
+            relative_residual: 1.0,
+            residual_norm: target_norm,
+            converged: false,
+            iterations: 0,
+            corrections: 0,
+            preconditioner: Preconditioner::None,
+            rank: 0,
+            trials: Vec::new(),
+        }
+    }
+}
+
 /// The exact solution with what the bounds need of it.
 pub struct ExactKrr {
     kernel: Kernel,
@@ -224,7 +240,8 @@ impl ExactProblem<'_> {
         let k_nn = kernel_matrix(self.kernel, self.inputs, self.inputs); // n×n
         let mut system = k_nn.clone();
         system.diag_mut().mapv_inplace(|value| value + self.shift());
-        let coefficients = Cholesky::factor(system, self.threads)?.solve_columns(self.targets.to_owned());
+        let factor = Cholesky::factor(system, self.threads).map_err(|_| SolveError::Singular { ridge: self.ridge })?;
+        let coefficients = factor.solve_columns(self.targets.to_owned());
         let fitted = k_nn.dot(&coefficients); // Kα
         let residual = norms(&(&fitted + &coefficients * self.shift() - self.targets));
         let sizes = norms(&self.targets.to_owned());

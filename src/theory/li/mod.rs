@@ -11,8 +11,9 @@
 //! **Notation.** The paper's λ is ours, its κ² our b, its s our draws.
 //!
 //! **Departures.** Neither printed constant follows from the printed proof: its concentration step
-//! gives (32/3)·d̃·log(16d(λ)/δ). That is the requirement; the printed ones are shown beside it. R is
-//! unknown, and ‖w‖/√2 stands for it as an estimate.
+//! gives (32/3)·d̃·log(16d(λ)/δ). That is the requirement; the printed ones are shown beside it. The step takes d(λ) for
+//! an intrinsic dimension, which is right up to the factor in the logarithm where λ is at most the largest eigenvalue of
+//! the operator; the paper does not say so. R is unknown, and ‖w‖/√2 stands for it as an estimate.
 
 /// Theorem 2.
 mod theorem2;
@@ -43,9 +44,10 @@ pub struct EnoughDraws {
     pub repaired: f64,
 }
 
-/// `leverage_sum` is d̃: κ²/λ for plain sampling, d(λ) for sampling by leverage. [L, Thm 1, Cor. 1–2]
+/// `leverage_sum` is d̃: κ²/λ for plain sampling, d(λ) for sampling by leverage. Where λ is so large that a logarithm is
+/// negative, nothing is proved and the count is 0. [L, Thm 1, Cor. 1–2]
 pub fn enough_draws(leverage_sum: f64, effective_dimension: f64, failure_probability: f64) -> EnoughDraws {
-    let log = |factor: f64| (factor * effective_dimension).ln() - failure_probability.ln();
+    let log = |factor: f64| ((factor * effective_dimension).ln() - failure_probability.ln()).max(0.0);
     EnoughDraws {
         corollary: 5.0 * leverage_sum * log(16.0),
         theorem1: 12.0 * leverage_sum * log(1.0),
@@ -93,7 +95,10 @@ fn two_labels(evidence: &Evidence) -> Assumption {
     match (evidence.target_count, evidence.loss) {
         (0 | 1, _) => Assumption::checked("there are two labels"),
         (_, LossKind::Hinge) => Assumption::assumed("each label counts by itself, against the rest"),
-        _ => Assumption::violated("there are two labels, where softmax has more"),
+        _ => Assumption::mendable(
+            "there are two labels, where softmax has more",
+            "The learner hinge, which sets each label against the rest, would have it.",
+        ),
     }
 }
 
@@ -117,6 +122,16 @@ impl Condition {
             let unbounded = source.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
             return Err(Box::new(unbounded));
         };
+        let mut assumptions = vec![
+            evidence.ridge_below_the_spectrum(None),
+            evidence.features_bounded(),
+            evidence.features_unbiased(),
+            if by_leverage { evidence.draws_by_leverage() } else { evidence.draws_from_the_kernel() },
+            Assumption::checked(format!("the {} loss is Lipschitz with constant 1", evidence.loss.name())),
+            two_labels(evidence),
+            Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+        ];
+        assumptions.extend(evidence.rows_and_choices());
         let (dimension, uncertain) = evidence.dimension_at_most(b);
         let mut estimated = if uncertain { vec!["effective_dimension"] } else { Vec::new() };
         let leverage_sum = match (by_leverage, evidence.effective_dimension()) {
@@ -125,23 +140,16 @@ impl Condition {
                 estimated.extend((!exact).then_some("leverage_sum"));
                 dimension
             }
-            (true, None) => return Err(Box::new(source.unmeasured(Lack::Dimension))),
+            (true, None) => return Err(Box::new(source.unmeasured(Lack::Dimension, assumptions))),
         };
         let enough = enough_draws(leverage_sum, dimension, delta);
         let columns = evidence.columns_of(enough.repaired);
-        let mut assumptions = vec![
-            Assumption::at_least("the features are enough", evidence.feature_count as f64, columns),
-            evidence.features_bounded(),
-            evidence.features_unbiased(),
-            if by_leverage { evidence.draws_by_leverage() } else { evidence.draws_from_the_kernel() },
-            Assumption::checked(format!("the {} loss is Lipschitz with constant 1", evidence.loss.name())),
-            two_labels(evidence),
-            Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
-        ];
+        let remedy = format!("It asks for {columns} features at this lambda; a larger lambda asks for fewer.");
+        let have = evidence.feature_count as f64;
+        assumptions.insert(0, Assumption::at_least("the features are enough", have, columns).mended_by(remedy));
         if !estimated.is_empty() {
             assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
         }
-        assumptions.extend(evidence.rows_and_choices());
         let inputs = vec![
             ("effective_dimension", dimension),
             ("leverage_sum", leverage_sum),
@@ -151,10 +159,6 @@ impl Condition {
         ];
         Ok(Self { columns, inputs, estimated, assumptions })
     }
-
-    fn remedy(&self) -> String {
-        format!("It asks for {} features at this lambda; a larger lambda asks for fewer.", self.columns)
-    }
 }
 
 fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: bool) -> Guarantee {
@@ -162,7 +166,7 @@ fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: boo
         Ok(condition) => condition,
         Err(unavailable) => return *unavailable,
     };
-    let (columns, remedy) = (condition.columns, condition.remedy());
+    let columns = condition.columns;
     let mut inputs = evidence.inputs(delta);
     inputs.extend(condition.inputs);
     let mut estimated = condition.estimated;
@@ -173,7 +177,7 @@ fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: boo
         estimated.push("r_hat");
     }
     source.guarantee(Finding {
-        value: Some(columns),
+        value: Some(columns).filter(|columns| *columns > 0.0),
         informative: true,
         failure_probability: Some(delta),
         assumptions: condition.assumptions,
@@ -182,12 +186,11 @@ fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: boo
         wording: Wording {
             claim: format!(
                 "{columns} features are asked for and this model has {}, so with probability {} its risk exceeds that \
-                 of the best function by a term that falls with lambda and one of the order {}",
+                 of the best function by at most a term that falls with lambda and one of the order {}",
                 evidence.feature_count,
                 percent(delta),
                 rounded_up(1.0 / (evidence.sample_count as f64).sqrt())
             ),
-            remedy,
             ..Wording::default()
         },
     })
@@ -232,6 +235,29 @@ mod tests {
         let enough = Evidence { feature_count: needed, draw_count: needed, ..classifier() };
         assert_eq!(corollary1(&enough, 0.05).status, Status::Conditional);
         assert_eq!(theorem1(&enough, 0.05).value, corollary1(&enough, 0.05).value);
+    }
+
+    /// λ = 10⁴ is above all that K/n can have, and 16d/δ below 1: no count, and no negative one.
+    #[test]
+    fn a_ridge_above_the_spectrum_asks_for_nothing() {
+        let huge = Evidence { ridge: 1e4, ..classifier() };
+        for found in [theorem1(&huge, 0.05), corollary1(&huge, 0.05), theorem2(&huge, 0.05)] {
+            assert_eq!((found.status, found.value), (Status::NotApplicable, None));
+            assert!(found.statement.contains("A smaller lambda would have it."), "{}", found.statement);
+            assert!(!found.statement.contains("-0") && !found.statement.contains("asks for"), "{}", found.statement);
+            assert!(found.inputs.values().all(|input| *input >= 0.0), "{:?}", found.inputs);
+        }
+    }
+
+    #[test]
+    fn a_met_requirement_says_at_most_and_asks_for_nothing() {
+        let enough = Evidence { feature_count: 10_000, draw_count: 10_000, ..classifier() };
+        assert!(corollary1(&enough, 0.05).statement.contains("best function by at most a term"));
+        let weighted = corollary1(&Evidence { rows_weighted: true, ..enough.clone() }, 0.05);
+        assert!(!weighted.statement.contains("asks for"), "{}", weighted.statement);
+        let plain = corollary2(&enough, 0.05);
+        assert_eq!(plain.lacks, None);
+        assert!(plain.statement.ends_with("which is not offered yet."), "{}", plain.statement);
     }
 
     #[test]

@@ -54,11 +54,12 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         Ok(condition) => condition,
         Err(unavailable) => return *unavailable,
     };
-    let Some(spectrum) = &evidence.spectrum else { return THEOREM2.unmeasured(Lack::Spectrum) };
+    let Some(spectrum) = &evidence.spectrum else {
+        return THEOREM2.unmeasured(Lack::Spectrum, condition.assumptions);
+    };
     let RStar { value, h } = r_star(spectrum, evidence.sample_count);
     let decay = decay(spectrum, evidence.spectrum_floor, evidence.sample_count);
     let row = decay.map_or(String::new(), |decay| format!("; {}", rate_of(decay, by_leverage)));
-    let remedy = condition.remedy();
     let mut inputs = std::collections::BTreeMap::from([("n", evidence.sample_count as f64), ("h", h as f64)]);
     inputs.extend(condition.inputs);
     inputs.extend(decay.map_or(Vec::new(), fitted));
@@ -79,7 +80,6 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
                 rounded_up(value)
             ),
             context: row,
-            remedy,
             ..Wording::default()
         },
         ..Finding::default()
@@ -162,5 +162,9 @@ mod tests {
         assert!(theorem2(&softmax, 0.05).statement.contains("there are two labels"));
         let unknown = theorem2(&Evidence { spectrum: None, ..classifier }, 0.05);
         assert_eq!((unknown.status, unknown.value), (Status::NotApplicable, None));
+        assert_eq!(unknown.lacks, Some(Lack::Spectrum));
+        let both = theorem2(&Evidence { spectrum: None, ..softmax }, 0.05);
+        assert_eq!(both.lacks, None);
+        assert!(both.statement.contains("two labels") && both.statement.contains("eigenvalues"), "{}", both.statement);
     }
 }

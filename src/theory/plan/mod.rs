@@ -5,9 +5,13 @@
 /// What each theorem asks for.
 mod choices;
 
+/// How many features an error takes.
+mod errors;
+
 use super::Form;
 use super::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
-use choices::{ABSOLUTE, Leverage, RELATIVE};
+use choices::Leverage;
+use errors::{ABSOLUTE, RELATIVE};
 use serde::Serialize;
 
 /// What is planned for.
@@ -19,6 +23,8 @@ pub struct Problem {
     pub input_dim: usize,
     /// b.
     pub feature_bound: f64,
+    /// k(x, x), the most that an eigenvalue of K/n can be.
+    pub kernel_diagonal: f64,
     /// s/m of the map: 2 for pair, 1 for the others.
     pub columns_per_draw: usize,
     /// λ.
@@ -100,8 +106,8 @@ impl Cost {
 pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
     match target {
         Target::Error(error) => vec![
-            problem.for_error("wang.remark1", error, &ABSOLUTE),
-            problem.for_error("bochner.theorem1_relative", error, &RELATIVE),
+            problem.for_error("wang.remark1", error, ABSOLUTE),
+            problem.for_error("bochner.theorem1_relative", error, RELATIVE),
         ],
         Target::SpectralDelta(delta) => vec![
             problem.for_delta("avron.theorem7", delta, Leverage::Plain),
@@ -124,13 +130,14 @@ pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
 #[cfg(test)]
 mod tests {
     use super::super::{avron, wang};
-    use super::choices::relative_constant;
+    use super::errors::relative_constant;
     use super::*;
 
     const PROBLEM: Problem = Problem {
         sample_count: 16_000,
         input_dim: 8,
         feature_bound: 1.0,
+        kernel_diagonal: 1.0,
         columns_per_draw: 2,
         ridge: PlannedRidge::Fixed(0.1),
         failure_probability: 0.05,
@@ -197,12 +204,85 @@ mod tests {
         let small = Problem { ridge: PlannedRidge::Fixed(1e-6), ..PROBLEM };
         for choice in plan(&small, Target::Error(0.05)) {
             assert_eq!((choice.feature_count, choice.cost), (None, None));
-            assert!(choice.statement.contains("it reaches down to"), "{}", choice.statement);
+            assert!(choice.statement.contains("from lambda = "), "{}", choice.statement);
         }
         // The relative bound reaches where Theorem 1 does not.
         let between = plan(&Problem { ridge: PlannedRidge::Fixed(0.01), ..PROBLEM }, Target::Error(0.1));
         assert_eq!(between[0].feature_count, None);
         assert!(between[1].feature_count.is_some());
+    }
+
+    /// The λ that a refusal names is enough, and hardly less is not, whatever λ was asked for and however few the rows.
+    #[test]
+    fn the_ridge_that_a_refusal_names_reaches_the_error() {
+        let concrete = Problem { sample_count: 824, target_mean_square: 279.0, ..PROBLEM };
+        let few = Problem { sample_count: 20, input_dim: 3, ..PROBLEM };
+        let mut named_any = 0;
+        for (problem, error) in [
+            (Problem { ridge: PlannedRidge::Fixed(0.05), ..concrete }, 30.0),
+            (Problem { ridge: PlannedRidge::Fixed(1e-6), ..concrete }, 30.0),
+            (Problem { ridge: PlannedRidge::Certified, ..few }, 0.1),
+            (Problem { ridge: PlannedRidge::Fixed(0.01), ..few }, 0.1),
+        ] {
+            for (index, choice) in plan(&problem, Target::Error(error)).iter().enumerate() {
+                let Some(named) = choice.statement.split("from lambda = ").nth(1) else { continue };
+                let named: f64 = named.split(' ').next().and_then(|number| number.parse().ok()).unwrap();
+                let at = |ridge| {
+                    let fixed = Problem { ridge: PlannedRidge::Fixed(ridge), ..problem };
+                    plan(&fixed, Target::Error(error)).swap_remove(index)
+                };
+                assert!(at(named).feature_count.is_some(), "{} {}", choice.statement, at(named).statement);
+                assert_eq!(at(0.998 * named).feature_count, None, "{}", choice.statement);
+                named_any += 1;
+            }
+        }
+        assert!(named_any >= 5, "{named_any}");
+        let hopeless = Problem { sample_count: 2, ridge: PlannedRidge::Fixed(0.01), ..PROBLEM };
+        let said = &plan(&hopeless, Target::Error(0.1))[1].statement;
+        assert!(said.contains("with so few no lambda does"), "{said}");
+    }
+
+    /// With few rows the certified λ is too small for Theorem 1 at few features and is its own at many.
+    #[test]
+    fn a_certified_ridge_may_be_enough_with_more_features_alone() {
+        let few = Problem { sample_count: 20, ridge: PlannedRidge::Certified, ..PROBLEM };
+        let choice = &plan(&few, Target::Error(0.1))[0];
+        let columns = choice.feature_count.unwrap() as usize;
+        assert!(choice.ridge >= wang::threshold(1.0, 20, columns, 0.05), "{}", choice.statement);
+        assert!(wang::remark1_bound(1.0, columns / 2, 1.0, choice.ridge) <= 0.1);
+    }
+
+    #[test]
+    fn what_nobody_can_train_is_said_and_costs_nothing() {
+        let huge = Problem {
+            sample_count: 1 << 40,
+            input_dim: 1 << 40,
+            ridge: PlannedRidge::Fixed(1e-300),
+            effective_dimension: None,
+            ..PROBLEM
+        };
+        let above = Problem { ridge: PlannedRidge::Fixed(1e6), ..PROBLEM };
+        for (problem, target, part) in [
+            (huge, Target::SpectralDelta(1e-300), "it would take more than"),
+            (
+                Problem { ridge: PlannedRidge::Certified, ..huge },
+                Target::SpectralDelta(1e-300),
+                "it would take more than",
+            ),
+            (
+                Problem { ridge: PlannedRidge::Certified, ..PROBLEM },
+                Target::SpectralDelta(1e-9),
+                "it would take more than",
+            ),
+            (above, Target::SpectralDelta(0.5), "above the largest eigenvalue that K/n can have"),
+        ] {
+            let choice = &plan(&problem, target)[0];
+            assert_eq!((choice.feature_count, choice.cost), (None, None));
+            assert!(choice.statement.contains(part), "{}", choice.statement);
+        }
+        for choice in &plan(&above, Target::Rate(WORST_CASE))[3..] {
+            assert_eq!(choice.feature_count, None, "{}", choice.statement);
+        }
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let (n, s) = (evidence.sample_count, evidence.feature_count);
     let epsilon = epsilon_two_sided(b, n, s, failure_probability);
     let mut assumptions = vec![
-        Assumption::at_least("b >= epsilon, where the lemma is valid", b, epsilon),
+        Assumption::at_least("b >= epsilon, where the lemma is valid", b, epsilon)
+            .mended_by("More rows would make it valid."),
         evidence.features_bounded(),
         evidence.features_ignore_the_rows(),
     ];
@@ -71,7 +72,6 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
             ),
             context: format!(", where {b} is the most they could be"),
             emptiness: "which is no better than the bound of the features; more rows would make it informative".into(),
-            remedy: "More rows would make it valid.".into(),
         },
         ..Finding::default()
     })
@@ -95,6 +95,9 @@ mod tests {
         assert_eq!(lemma3(&ridge_fit(), 0.05).status, Status::Conditional);
         let few = Evidence { sample_count: 10, ..ridge_fit() };
         assert_eq!(lemma3(&few, 0.05).status, Status::NotApplicable);
+        assert!(lemma3(&few, 0.05).statement.ends_with("More rows would make it valid."));
+        let weighted = lemma3(&Evidence { rows_weighted: true, ..ridge_fit() }, 0.05);
+        assert!(!weighted.statement.contains("More rows"), "{}", weighted.statement);
     }
 
     /// It is about rows that are independent, whatever the features have to do with each other.

@@ -70,7 +70,7 @@ pub fn theorem1_sharp(evidence: &Evidence, failure_probability: f64) -> Guarante
     }
     let Some(((_, q), (fitted, _))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
     else {
-        return SHARP.unmeasured(Lack::ExactSolution);
+        return SHARP.unmeasured(Lack::ExactSolution, finding(evidence, failure_probability, None).assumptions);
     };
     let sharp = |b| sharp_bound(b, evidence.draw_count, evidence.sample_count, q, fitted);
     let mut finding = finding(evidence, failure_probability, evidence.feature_bound.map(sharp));
@@ -88,16 +88,17 @@ pub fn remark1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 /// `wang.eq31`: Q/s, with 4b taken for an artefact of the proof. Heuristic.
 pub fn eq31(evidence: &Evidence) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return ridge_only(EQ31, evidence) };
-    let Some(exact) = &evidence.exact else { return EQ31.unmeasured(Lack::ExactSolution) };
+    let assumptions = vec![
+        evidence.features_unbiased(),
+        evidence.draws_from_the_kernel(),
+        Assumption::assumed("the constant 4b of Theorem 1 is an artefact of its proof, which nobody has shown"),
+    ];
+    let Some(exact) = &evidence.exact else { return EQ31.unmeasured(Lack::ExactSolution, assumptions) };
     let value = exact.quadratic_form / evidence.feature_count as f64;
     EQ31.guarantee(Finding {
         value: Some(value),
         informative: true,
-        assumptions: vec![
-            evidence.features_unbiased(),
-            evidence.draws_from_the_kernel(),
-            Assumption::assumed("the constant 4b of Theorem 1 is an artefact of its proof, which nobody has shown"),
-        ],
+        assumptions,
         inputs: [("q", exact.quadratic_form), ("s", evidence.feature_count as f64)].into(),
         wording: Wording {
             claim: format!(
@@ -138,35 +139,31 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     let (n, s) = (evidence.sample_count, evidence.feature_count);
     let mut inputs = evidence.inputs(failure_probability);
     let mut assumptions = Vec::new();
-    let mut remedy = String::new();
     if let Some(b) = evidence.feature_bound {
         let need = threshold(b, n, s, failure_probability);
-        assumptions.push(Assumption::at_least(
-            "lambda is large enough, at least b(l/3n + sqrt((l/3n)^2 + 2l/n)) with l = log(s/delta), or b",
-            evidence.ridge,
-            need,
-        ));
+        let text = "lambda is large enough, at least b(l/3n + sqrt((l/3n)^2 + 2l/n)) with l = log(s/delta), or b";
+        let enough = rounded_up(need);
+        let shown = if bound.is_some() { "; the value shown is what the formula gives here" } else { "" };
+        let remedy = format!("A lambda of {enough} would be{shown}.");
+        assumptions.push(Assumption::at_least(text, evidence.ridge, need).mended_by(remedy));
         inputs.insert("threshold_printed", threshold_printed(b, n, s, failure_probability));
         inputs.insert("threshold_proof", threshold_proof(b, n, s, failure_probability));
         inputs.insert("threshold_bernstein", threshold_bernstein(b, n, s, failure_probability));
-        if evidence.ridge < need {
-            let need = rounded_up(need);
-            remedy = format!("A lambda of {need} would be; the value shown is what the formula gives here.");
-        }
     }
     assumptions.push(evidence.features_bounded());
     assumptions.push(evidence.features_unbiased());
     assumptions.push(evidence.draws_from_the_kernel());
     assumptions.extend(evidence.rows_and_choices());
     let variance = evidence.target_mean_square.unwrap_or(0.0);
-    // The bound falls like 1/m, while the λ it asks for grows with the logarithm of s.
-    let columns = bound.map(|bound| evidence.columns_of(bound / variance * evidence.draw_count as f64));
+    // The bound falls like 1/m, while the λ it asks for grows with the logarithm of s. At the variance itself it says
+    // nothing yet.
+    let columns = bound.map(|bound| evidence.columns_of((bound / variance * evidence.draw_count as f64).floor() + 1.0));
     let covered = |columns: &f64| {
         let need = evidence.feature_bound.map(|b| threshold(b, n, *columns as usize, failure_probability));
         need.is_some_and(|need| evidence.ridge >= need)
     };
     let columns = columns.filter(covered);
-    let distance = Distance { bound, failure_probability, columns, remedy };
+    let distance = Distance { bound, failure_probability, columns };
     inputs.extend(distance.for_this_draw());
     Finding {
         value: bound,
@@ -198,7 +195,6 @@ pub(in crate::theory) struct Distance {
     pub(in crate::theory) failure_probability: f64,
     /// Columns from which on it is below the target's variance, where some number is.
     pub(in crate::theory) columns: Option<f64>,
-    pub(in crate::theory) remedy: String,
 }
 
 impl Distance {
@@ -240,7 +236,6 @@ impl Distance {
             emptiness: format!(
                 "which is no better than the target's variance {variance}; {enough} would make it informative"
             ),
-            remedy: self.remedy,
         }
     }
 }
@@ -300,6 +295,46 @@ mod tests {
         assert_eq!(theorem1(&enough, 0.05).status, Status::Conditional);
         let pair = Evidence { feature_bound: Some(1.0), draw_count: 100, ..evidence };
         assert!(theorem1(&pair, 0.05).statement.contains("518 features"), "{}", theorem1(&pair, 0.05).statement);
+    }
+
+    /// b = 1, m = 2 and λ = ½ make Remark 1 the variance itself: one draw more is below it.
+    #[test]
+    fn the_variance_itself_is_no_news_and_asks_for_one_draw_more() {
+        let evidence = Evidence {
+            feature_bound: Some(1.0),
+            feature_count: 4,
+            draw_count: 2,
+            ridge: 0.5,
+            sample_count: 10_000,
+            ..ridge_fit()
+        };
+        let empty = remark1(&evidence, 0.05);
+        assert_eq!((empty.value, empty.status), (evidence.target_mean_square, Status::Vacuous));
+        assert!(empty.statement.contains("6 features at this lambda"), "{}", empty.statement);
+        let more = Evidence { feature_count: 6, draw_count: 3, ..evidence };
+        assert_eq!(remark1(&more, 0.05).status, Status::Conditional);
+    }
+
+    #[test]
+    fn kernels_without_a_bound_are_told_so_with_what_would_help() {
+        let unbounded = Evidence { feature_bound: None, ..evidence() };
+        for found in [theorem1(&unbounded, 0.05), theorem1_sharp(&unbounded, 0.05), remark1(&unbounded, 0.05)] {
+            assert!(found.statement.ends_with("Another kernel would have it."), "{}", found.statement);
+        }
+    }
+
+    /// What a certify job cannot mend is said before it runs.
+    #[test]
+    fn violations_that_are_known_come_before_the_exact_solution() {
+        let unsolved = Evidence { exact: None, ..evidence() };
+        let dependent = Evidence { draws_independent: false, ..unsolved.clone() };
+        for found in [theorem1_sharp(&dependent, 0.05), eq31(&dependent)] {
+            assert_eq!(found.lacks, None);
+            assert!(found.statement.ends_with("sampling plain would have it."), "{}", found.statement);
+        }
+        let small = theorem1_sharp(&Evidence { ridge: 0.29, ..unsolved }, 0.05);
+        assert_eq!(small.lacks, None);
+        assert!(small.statement.ends_with("A lambda of 0.4891 would be."), "{}", small.statement);
     }
 
     /// 4·2/200·0.037 = 0.00148 on average; 20 times that for one draw, both failures at 5 %.

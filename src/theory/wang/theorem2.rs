@@ -43,19 +43,19 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
             "A model with the kernel angular would have it.",
         );
     }
-    let Some(((q, _), (_, fitted))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
-    else {
-        return THEOREM2.unmeasured(Lack::ExactSolution);
-    };
-    // Q − ‖Kα‖²/n ≥ 0 because ‖K‖ ≤ n; rounding may say otherwise.
-    let core = (q - fitted / evidence.sample_count as f64).max(0.0);
-    let bound = repaired_bound(evidence.feature_count, evidence.ridge, core);
     let mut assumptions = vec![
         Assumption::checked("the features are signs, so that the trace of the approximate kernel matrix is n"),
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
     ];
     assumptions.extend(evidence.choices());
+    let Some(((q, _), (_, fitted))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
+    else {
+        return THEOREM2.unmeasured(Lack::ExactSolution, assumptions);
+    };
+    // Q − ‖Kα‖²/n ≥ 0 because ‖K‖ ≤ n; rounding may say otherwise.
+    let core = (q - fitted / evidence.sample_count as f64).max(0.0);
+    let bound = repaired_bound(evidence.feature_count, evidence.ridge, core);
     THEOREM2.guarantee(Finding {
         value: Some(bound),
         informative: bound > 0.0,
@@ -77,7 +77,6 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
             ),
             context: ", so that no better can be expected of this many sign features".into(),
             emptiness: "which says nothing".into(),
-            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -105,5 +104,10 @@ mod tests {
         assert_eq!(found.status, Status::Holds);
         assert!(found.value.unwrap() < found.inputs["printed_order_not_a_bound"]);
         assert!(found.statement.contains("at least"));
+        let unsolved = Evidence { exact: None, ..sign };
+        assert_eq!(theorem2(&unsolved).lacks, Some(Lack::ExactSolution));
+        let dependent = theorem2(&Evidence { draws_independent: false, ..unsolved });
+        assert_eq!(dependent.lacks, None);
+        assert!(dependent.statement.ends_with("sampling plain would have it."), "{}", dependent.statement);
     }
 }
