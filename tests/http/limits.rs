@@ -66,6 +66,24 @@ async fn a_body_that_stands_still_is_given_up_in_every_dialect() {
 }
 
 #[tokio::test]
+async fn a_body_that_breaks_off_is_unreadable_and_not_too_large() {
+    let service = Service::start();
+    let address = service.listen().await;
+    for (framing, sent) in [("content-length: 50", "{\"re"), ("transfer-encoding: chunked", "zz\r\n{}\r\n")] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("POST /v2/repository/index HTTP/1.1\r\nhost: test\r\n{framing}\r\n\r\n{sent}");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut answer = String::new();
+        let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_string(&mut answer)).await;
+        ended.expect("the connection ends").unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("unreadable_body"), "{framing}: {answer}");
+    }
+    let request = Request::post("/v2/repository/index").header("content-encoding", "gzip");
+    assert_eq!(service.send(request.body(Body::from("{}")).unwrap()).await.json()["code"], "unreadable_body");
+}
+
+#[tokio::test]
 async fn large_bodies_share_their_memory() {
     // Room for three of the largest.
     let service = service(&["--max-request", "1MiB", "--max-request-memory", "3MiB"]).await;
