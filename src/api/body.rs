@@ -136,7 +136,10 @@ async fn collect(
         return Err(ApiError::too_large(limit));
     }
     room.hold(first.len())?;
-    // Most bodies are one chunk, which needs no copy.
+    // Most bodies are one chunk, which needs no copy, and no look for another where all that was announced has come.
+    if first.len() == expected {
+        return Ok((first, room.taken));
+    }
     let Some(second) = chunks.next().await else { return Ok((first, room.taken)) };
     let mut bytes = Vec::with_capacity(expected.min(MOST_RESERVED).max(first.len()));
     bytes.extend_from_slice(&first);

@@ -15,7 +15,9 @@ use crate::serving::{
     Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, read_request,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
+use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -28,26 +30,34 @@ const ROOM: usize = 64;
 pub(super) async fn predict(State(state): State<AppState>, path: ModelPath, request: Request) -> Response {
     let route = if path.has_version() { PredictionRoute::PredictVersion } else { PredictionRoute::Predict };
     let (watch, request) = Watch::start(&state, route, request);
+    // Taken apart here, so that the futures within hold references: they are copied when they begin.
+    let (parts, body) = request.into_parts();
     let start = watch.start;
-    watch.over(answer(state, path, request, start)).await
+    watch.over(answer(&state, &path, &parts, body, start)).await
 }
 
-async fn answer(state: AppState, path: ModelPath, request: Request, start: Instant) -> Result<Response, ApiError> {
+async fn answer(
+    state: &AppState,
+    path: &ModelPath,
+    parts: &Parts,
+    body: Body,
+    start: Instant,
+) -> Result<Response, ApiError> {
     let (name, version) = path.read()?;
-    let deadline = deadline(&state, request.headers(), start)?;
+    let deadline = deadline(state, &parts.headers, start)?;
     let model = state.load_by(name, version, deadline).await?;
-    let outcome = answer_by(&state, &model, request, deadline).await;
+    let outcome = answer_by(state, &model, parts, body, deadline).await;
     counted(&model, Protocol::Native, start, outcome)
 }
 
 async fn answer_by(
     state: &AppState,
     model: &Arc<ReadyModel>,
-    request: Request,
+    parts: &Parts,
+    body: Body,
     deadline: Instant,
 ) -> Result<Answered, ApiError> {
-    let options = Options::read(&QueryFields::read(request.uri())?, request.headers())?;
-    let (parts, body) = request.into_parts();
+    let options = Options::read(&QueryFields::read(&parts.uri)?, &parts.headers)?;
     match options.input {
         Format::Json => {
             let body = read_body(state, model, &parts.headers, body, deadline).await?;

@@ -35,8 +35,9 @@ use super::watch::Watch;
 use crate::model::Predictions;
 use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
 use crate::telemetry::{PredictionRoute, Protocol};
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
@@ -59,18 +60,24 @@ const WORTH_COMPRESSING: usize = 1024;
 pub(super) async fn infer(State(state): State<AppState>, path: ModelPath, request: Request) -> Response {
     let route = if path.has_version() { PredictionRoute::InferVersion } else { PredictionRoute::Infer };
     let (watch, request) = Watch::start(&state, route, request);
+    let (parts, body) = request.into_parts();
     let start = watch.start;
-    watch.over(answer(state, path, request, start)).await
+    watch.over(answer(&state, &path, &parts, body, start)).await
 }
 
-async fn answer(state: AppState, path: ModelPath, request: Request, start: Instant) -> Result<Response, ApiError> {
+async fn answer(
+    state: &AppState,
+    path: &ModelPath,
+    parts: &Parts,
+    body: Body,
+    start: Instant,
+) -> Result<Response, ApiError> {
     let (name, version) = path.read()?;
-    let deadline = deadline(&state, request.headers(), start)?;
+    let deadline = deadline(state, &parts.headers, start)?;
     let model = state.load_by(name, version, deadline).await?;
     // Stock clients send no content type, so that none is asked for.
-    let (parts, body) = request.into_parts();
-    let outcome = match read_body(&state, &model, &parts.headers, body, deadline).await {
-        Ok(body) => answer_by(&state, &model, &parts.headers, body, (start, deadline)).await,
+    let outcome = match read_body(state, &model, &parts.headers, body, deadline).await {
+        Ok(body) => answer_by(state, &model, &parts.headers, body, (start, deadline)).await,
         Err(error) => Err(error),
     };
     counted(&model, Protocol::InferenceV2, start, outcome)
