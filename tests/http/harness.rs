@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
 /// The default configuration with some flags.
@@ -85,10 +86,17 @@ impl Service {
 
     /// On a socket, for what only shows there; gives its address. It ends with the test's runtime.
     pub(crate) async fn listen(&self) -> std::net::SocketAddr {
+        self.listen_until(std::future::pending()).await.0
+    }
+
+    /// The same until `stop` ends; gives what ends with the last connection too.
+    pub(crate) async fn listen_until(
+        &self,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> (std::net::SocketAddr, JoinHandle<()>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(self.app.serve(listener, std::future::pending()));
-        address
+        (address, tokio::spawn(self.app.serve(listener, stop)))
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

@@ -8,6 +8,7 @@ mod bad_requests;
 mod bad_tables;
 mod batching;
 mod classifiers;
+mod connections;
 mod contract;
 mod crashes;
 mod datasets;

@@ -1,0 +1,80 @@
+//! Connections: what is under way when the service stops, several requests on one, and where a body ends.
+
+use crate::harness::Service;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+const ROW: &str = r#"{"rows":[[0.5,"red",true]]}"#;
+
+async fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).await.unwrap()
+}
+
+/// A request for the model of `Service::with_model`; `framing` says where its body ends.
+fn request(framing: &str, body: &str) -> String {
+    format!("POST /api/v1/models/waves/predict HTTP/1.1\r\nhost: test\r\n{framing}\r\n\r\n{body}")
+}
+
+/// All that comes until the connection ends.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_string(&mut text)).await;
+    ended.expect("the connection ends").unwrap();
+    text
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_answered_when_the_service_stops() {
+    let service = Service::with_model().await;
+    let (stop, stopped) = oneshot::channel();
+    let (address, serving) = service.listen_until(async { drop(stopped.await) }).await;
+    let (mut busy, mut idle) = (connect(address).await, connect(address).await);
+    let whole = request(&format!("content-length: {}", ROW.len()), ROW);
+    let (first, second) = whole.split_at(whole.len() - 5);
+    busy.write_all(first.as_bytes()).await.unwrap();
+    idle.write_all(b"GET /livez HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
+    let mut answered = [0; 15];
+    idle.read_exact(&mut answered).await.unwrap();
+    assert_eq!(&answered, b"HTTP/1.1 200 OK");
+
+    stop.send(()).unwrap();
+    assert!(rest(&mut idle).await.ends_with("{\"live\":true}"), "nothing is waited for on an idle connection");
+    assert!(!serving.is_finished());
+    assert!(TcpStream::connect(address).await.is_err(), "no new connections");
+    busy.write_all(second.as_bytes()).await.unwrap();
+    let answer = rest(&mut busy).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"predictions\":["), "{answer}");
+    tokio::time::timeout(Duration::from_secs(10), serving).await.expect("the last connection ended").unwrap();
+}
+
+#[tokio::test]
+async fn requests_in_a_row_are_answered_in_a_row() {
+    let service = Service::with_model().await;
+    let mut stream = connect(service.listen().await).await;
+    let one = request(&format!("content-length: {}", ROW.len()), ROW);
+    let last = one.replacen("host: test", "host: test\r\nconnection: close", 1);
+    stream.write_all(format!("{one}{one}{last}").as_bytes()).await.unwrap();
+    let answers = rest(&mut stream).await;
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3, "{answers}");
+    assert_eq!(answers.matches("\"predictions\":[").count(), 3, "{answers}");
+}
+
+/// A chunked body ends with its last chunk, whatever length is announced beside it.
+#[tokio::test]
+async fn an_announced_length_does_not_cut_a_chunked_body() {
+    let service = Service::with_model().await;
+    let address = service.listen().await;
+    let (length, chunked) = (format!("content-length: {}", ROW.len()), "transfer-encoding: chunked".to_owned());
+    for framing in [format!("{length}\r\n{chunked}"), format!("{chunked}\r\n{length}")] {
+        let mut stream = connect(address).await;
+        let first = request(&format!("connection: close\r\n{framing}"), &format!("{:x}\r\n{ROW}\r\n", ROW.len()));
+        stream.write_all(first.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await; // so that it comes as a piece of its own
+        stream.write_all(b"5\r\n junk\r\n0\r\n\r\n").await.unwrap();
+        let answer = rest(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("malformed_json"), "{framing}: {answer}");
+    }
+}
