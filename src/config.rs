@@ -18,6 +18,11 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_DATA_DIR", default_value = "./data")]
     pub data_dir: PathBuf,
 
+    /// Seconds a connection may do nothing: between two requests, over the head of one, or over taking any of its
+    /// answer. Protects sockets from clients that have gone away or take their time; longer than a proxy keeps its own.
+    #[arg(long, env = "BOCHNER_CONNECTION_IDLE_SECONDS", default_value_t = 75, value_parser = at_least_one_u64)]
+    pub connection_idle_seconds: u64,
+
     /// Training jobs that run at once. More share the same cores and memory, so each takes longer.
     #[arg(long, env = "BOCHNER_TRAINING_WORKERS", default_value_t = 1, value_parser = at_least_one)]
     pub training_workers: usize,

@@ -1,20 +1,24 @@
 //! Connections: HTTP/1.1 with keep-alive, a task for each.
 
 use super::Front;
+use super::pulse::{Felt, Pulse};
 use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::{Instant, interval_at};
 use tower::Service;
 
 /// After a failure to accept, such as too many open files, others must end first.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers until `stop` ends, then lets every connection finish the request it is at.
+/// Answers until `stop` ends, then lets every connection finish the request it is at. A connection on which nothing
+/// happens is closed.
 pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output = ()>) {
     // Each connection holds a receiver: it hears of the end, and is counted.
     let (stopping, running) = watch::channel(());
@@ -42,16 +46,34 @@ pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output
 
 async fn answer(stream: TcpStream, front: Front, mut running: watch::Receiver<()>) {
     let _ = stream.set_nodelay(true); // an answer is one write: there is nothing to wait for
-    let service =
-        hyper::service::service_fn(move |request: hyper::Request<Incoming>| front.clone().call(request.map(Body::new)));
-    let mut connection = pin!(http1::Builder::new().writev(false).serve_connection(TokioIo::new(stream), service));
-    let mut stopped = pin!(running.changed());
-    let outcome = tokio::select! {
-        biased;
-        outcome = &mut connection => outcome,
-        _ = &mut stopped => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let pulse = Arc::new(Pulse::default());
+    let socket = TokioIo::new(Felt { stream, pulse: Arc::clone(&pulse) });
+    let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| {
+        let (under_way, answer) = (pulse.request(), front.clone().call(request.map(Body::new)));
+        async move {
+            let answer = answer.await;
+            drop(under_way);
+            answer
+        }
+    });
+    let mut connection = pin!(http1::Builder::new().writev(false).serve_connection(socket, service));
+    let (mut stopped, mut stopping) = (pin!(running.changed()), false);
+    let idle = front.connection_idle();
+    let mut looks = interval_at(Instant::now() + idle, idle);
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut connection => break outcome,
+            _ = &mut stopped, if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            _ = looks.tick() => {
+                if !pulse.beats() {
+                    tracing::debug!("a connection stood idle");
+                    return;
+                }
+            }
         }
     };
     if let Err(error) = outcome {

@@ -12,6 +12,7 @@ use futures_util::future::Either;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tower::Service;
 
 /// All routes; a clone is two counts.
@@ -25,6 +26,11 @@ impl Front {
     /// The way in to an app.
     pub fn new(state: AppState) -> Self {
         Self { routes: router(state.clone()), state }
+    }
+
+    /// How long a connection may do nothing; it is closed within twice that time.
+    pub(super) fn connection_idle(&self) -> Duration {
+        Duration::from_secs(self.state.config.connection_idle_seconds)
     }
 }
 

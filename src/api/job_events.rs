@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::Value;
 use std::convert::Infallible;
+use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -21,12 +22,14 @@ pub(super) async fn events(State(state): State<AppState>, Id(id): Id) -> Result<
     let jobs = state.jobs.clone();
     let wanted = id.clone();
     blocking(move || jobs.find(&wanted)).await?; // 404 before the stream begins
+    // A comment now and then, so that neither proxies nor our own limit take the connection for idle.
+    let quiet = Duration::from_secs(state.config.connection_idle_seconds.min(30)) / 2;
     let listener = Listener { state, id, changes, told: None, ended: false };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
         Some((Ok::<_, Infallible>(event), listener))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(quiet)).into_response())
 }
 
 struct Listener {

@@ -18,6 +18,9 @@ mod front;
 /// Connections.
 mod connections;
 
+/// Whether they do something.
+mod pulse;
+
 /// Request bodies.
 mod body;
 

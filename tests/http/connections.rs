@@ -1,6 +1,7 @@
 //! Connections: what is under way when the service stops, several requests on one, and where a body ends.
 
-use crate::harness::Service;
+use crate::harness::{Service, waves};
+use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -77,4 +78,78 @@ async fn an_announced_length_does_not_cut_a_chunked_body() {
         let answer = rest(&mut stream).await;
         assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("malformed_json"), "{framing}: {answer}");
     }
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_connection_that_does_nothing_is_closed() {
+    let service = Service::with(&["--connection-idle-seconds", "1"]);
+    let address = service.listen().await;
+    let (mut idle, mut slow, mut busy) = (connect(address).await, connect(address).await, connect(address).await);
+    let dribble = tokio::spawn(async move {
+        let mut sent = 0;
+        while slow.write_all(b"G").await.is_ok() && sent < 100 {
+            sent += 1;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        sent
+    });
+    for _ in 0..12 {
+        busy.write_all(get("/livez").as_bytes()).await.unwrap();
+        let mut answer = [0; 4096];
+        let count = busy.read(&mut answer).await.unwrap();
+        assert!(answer[..count].starts_with(b"HTTP/1.1 200 OK"));
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    assert_eq!(rest(&mut idle).await, "", "closed without a word");
+    let sent = dribble.await.unwrap();
+    assert!((5..60).contains(&sent), "{sent} bytes of a head");
+}
+
+#[tokio::test]
+async fn whoever_takes_nothing_of_an_answer_is_left_and_whoever_takes_it_slowly_is_not() {
+    let service = Service::with(&["--connection-idle-seconds", "1"]);
+    service.upload("name=waves", waves(300)).await.ok(201);
+    service.train("waves", "waves", &json!({"features": {"count": 16}, "lambda": 1e-3})).await;
+    let address = service.listen().await;
+    let table = waves(400_000);
+    let framing = format!("content-type: text/csv\r\nconnection: close\r\ncontent-length: {}", table.len());
+    let (mut deaf, mut slow) = (connect(address).await, connect(address).await);
+    for stream in [&mut deaf, &mut slow] {
+        stream.write_all(request(&framing, &table).as_bytes()).await.unwrap();
+    }
+    let (mut taken, mut buffer) = (0, vec![0; 1 << 20]);
+    loop {
+        let count = slow.read(&mut buffer).await.unwrap();
+        if count == 0 {
+            break;
+        }
+        taken += count;
+        tokio::time::sleep(Duration::from_millis(400)).await;
+    }
+    let mut left = Vec::new();
+    let end = tokio::time::timeout(Duration::from_secs(10), deaf.read_to_end(&mut left)).await;
+    let end = end.expect("the connection ends"); // cut off, with or without an error
+    assert!(end.is_err() || left.len() < taken, "{} of {taken} bytes", left.len());
+}
+
+#[tokio::test]
+async fn events_of_a_job_that_waits_keep_their_connection() {
+    let service = Service::with(&["--connection-idle-seconds", "1"]);
+    service.upload("name=large", waves(200_000)).await.ok(201);
+    let submit = async || {
+        let job = json!({"model": "m", "dataset": "large", "spec": {"features": {"count": 4096}}});
+        service.post("/api/v1/jobs", &job).await.ok(202)["id"].as_str().unwrap().to_owned()
+    };
+    let (running, waiting) = (submit().await, submit().await);
+    let mut events = connect(service.listen().await).await;
+    events.write_all(get(&format!("/api/v1/jobs/{waiting}/events")).as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    service.call("POST", &format!("/api/v1/jobs/{waiting}/cancel")).await.ok(200);
+    let told = rest(&mut events).await;
+    assert!(told.contains("\"status\":\"canceled\""), "{told}");
+    service.call("POST", &format!("/api/v1/jobs/{running}/cancel")).await.ok(202);
 }
