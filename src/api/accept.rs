@@ -1,45 +1,54 @@
-//! `Accept`: the format that an answer is written in. [RFC 9110, section 12.5.1]
+//! `Accept`: the format that an answer is written in, and what else a client accepts more or less. [RFC 9110,
+//! section 12]
 
 use super::error::ApiError;
 use crate::serving::Format;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use std::borrow::Cow;
 
 /// The format that is accepted most, the first of equals; where several are meant by one range, that of the request.
 pub(super) fn accepted_format(headers: &HeaderMap, input: Format) -> Result<Format, ApiError> {
-    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else { return Ok(input) };
+    let Some(accept) = field_lines(headers, &header::ACCEPT) else { return Ok(input) };
     if accept == "*/*" {
         return Ok(input); // what most clients send
     }
-    choose(accept, input).ok_or_else(|| {
+    choose(&accept, input).ok_or_else(|| {
         let known = Format::ALL.map(Format::media_type).join(", ");
         let detail = format!("'{accept}' is not written here; ask for {known}");
         ApiError::new(StatusCode::NOT_ACCEPTABLE, "not_acceptable", detail)
     })
 }
 
-/// One range of the header.
-struct Range<'a> {
-    media_type: &'a str,
-    quality: f64,
+/// A header that may come in several lines, which are one list.
+pub(super) fn field_lines<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
+    let mut lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    let first = lines.next()?;
+    Some(lines.fold(first.into(), |list, line| Cow::Owned(format!("{list},{line}"))))
+}
+
+/// What is accepted, a media type or a coding, and how much.
+pub(super) struct Range<'a> {
+    pub(super) name: &'a str,
+    pub(super) quality: f64,
 }
 
 impl<'a> Range<'a> {
-    fn read(text: &'a str) -> Self {
+    pub(super) fn read(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
-        let media_type = parts.next().unwrap_or_default();
+        let name = parts.next().unwrap_or_default();
         let quality =
             parts.filter_map(|part| part.split_once('=')).find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
         // What is no number says nothing.
         let quality = quality.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(1.0);
-        Self { media_type, quality }
+        Self { name, quality }
     }
 
     /// How exactly it means a format; none where it does not.
     fn precision(&self, format: Format) -> Option<u8> {
-        if Format::named(self.media_type) == Some(format) {
+        if Format::named(self.name) == Some(format) {
             return Some(2);
         }
-        match self.media_type.split_once('/') {
+        match self.name.split_once('/') {
             Some(("*", "*")) => Some(0),
             Some((kind, "*")) => {
                 let (known, _) = format.media_type().split_once('/')?;
@@ -51,7 +60,7 @@ impl<'a> Range<'a> {
 }
 
 fn choose(accept: &str, input: Format) -> Option<Format> {
-    let ranges: Vec<Range> = accept.split(',').map(Range::read).filter(|range| !range.media_type.is_empty()).collect();
+    let ranges: Vec<Range> = accept.split(',').map(Range::read).filter(|range| !range.name.is_empty()).collect();
     if ranges.is_empty() {
         return Some(input);
     }

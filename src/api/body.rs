@@ -22,6 +22,18 @@ pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     if value.bytes().any(|byte| byte.is_ascii_uppercase()) { value.to_ascii_lowercase().into() } else { value.into() }
 }
 
+/// Whether the content type of a table says that there is a header, `present` or `absent`. [RFC 4180, section 3]
+pub(super) fn csv_header(headers: &HeaderMap) -> Option<bool> {
+    let parameters = headers.get(header::CONTENT_TYPE)?.to_str().ok()?.split(';').skip(1);
+    let mut named = parameters.filter_map(|parameter| parameter.split_once('='));
+    let (_, value) = named.find(|(name, _)| name.trim().eq_ignore_ascii_case("header"))?;
+    match value.trim().trim_matches('"').to_ascii_lowercase().as_str() {
+        "present" => Some(true),
+        "absent" => Some(false),
+        _ => None,
+    }
+}
+
 /// How the body is compressed.
 pub(super) fn content_encoding(headers: &HeaderMap) -> Result<ContentEncoding, ApiError> {
     let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(ContentEncoding::Identity) };

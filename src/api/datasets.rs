@@ -1,7 +1,7 @@
 //! `/api/v1/datasets`.
 
 use super::AppState;
-use super::body::{blocking_reader, content_encoding, media_type, refuse_announced};
+use super::body::{blocking_reader, content_encoding, csv_header, media_type, refuse_announced};
 use super::error::ApiError;
 use super::extract::{Id, QueryFields};
 use super::state::blocking;
@@ -127,7 +127,7 @@ fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOpti
         numeric: query.text("numeric").map(|list| list.split(',').map(str::to_owned).collect()).unwrap_or_default(),
         csv: CsvOptions {
             delimiter: query.text("delimiter").map_or(Ok(natural_delimiter), parse_delimiter)?,
-            header: query.parsed("header", "true or false")?,
+            header: query.parsed("header", "true or false")?.or(csv_header(headers)),
         },
         encoding: content_encoding(headers)?,
     })

@@ -33,6 +33,10 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
+    pub(super) fn empty_body() -> Self {
+        Self::malformed("empty_body", "the body is empty; send a JSON object")
+    }
+
     pub(super) fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, code, detail)
     }

@@ -31,7 +31,7 @@ impl FromRequest<AppState> for JsonBody {
         let deadline = Instant::now() + Duration::from_secs(state.config.upload_idle_seconds);
         let bytes = read_whole(state, &parts.headers, body, deadline).await?;
         if bytes.is_empty() {
-            return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
+            return Err(ApiError::empty_body());
         }
         Ok(Self(read_json(&bytes)?))
     }

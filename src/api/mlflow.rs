@@ -1,7 +1,7 @@
 //! `/invocations` and `/ping`: scoring as MLflow and SageMaker do it.
 
 use super::AppState;
-use super::body::{WholeBody, media_type};
+use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
@@ -93,6 +93,7 @@ fn decode(
     let start = Instant::now();
     let fitted = model.predictor.model();
     let (block, place, asked) = match media_type(headers).as_ref() {
+        "" | "application/json" if body.is_empty() => return Err(ApiError::empty_body()),
         "" | "application/json" => {
             let request = ScoringRequest::read(body, fitted, limit)?;
             (request.block, request.place, request.outputs)
@@ -115,11 +116,9 @@ fn encode(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> R
     Ok(text)
 }
 
-/// CSV with a header, unless the content type says `header=absent` (RFC 4180).
+/// CSV with a header, unless the content type says otherwise.
 fn read_csv(body: &Bytes, headers: &HeaderMap, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
-    let parameters = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let absent = parameters.split(';').any(|part| part.trim().eq_ignore_ascii_case("header=absent"));
-    let options = CsvOptions { delimiter: b',', header: absent.then_some(false) };
+    let options = CsvOptions { delimiter: b',', header: csv_header(headers) };
     let mut rows = RowBlock::of(model);
     if let Some(mut reader) = RowReader::open(Format::Csv, body.as_ref(), options, model)? {
         while let Some(block) = reader.next_block()? {

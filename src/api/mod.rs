@@ -141,6 +141,7 @@ fn router(state: AppState) -> Router {
         .route("/v2/repository/models/{model}/load", post(inference_v2::load))
         .route("/v2/repository/models/{model}/unload", post(inference_v2::unload))
         .route("/ping", get(mlflow::ping))
+        .route("/health", get(mlflow::ping))
         .route("/api/v1/info", get(operations::info))
         .route("/livez", get(operations::livez))
         .route("/readyz", get(operations::readyz))

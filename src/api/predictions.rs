@@ -2,7 +2,7 @@
 
 use super::AppState;
 use super::accept::accepted_format;
-use super::body::{WholeBody, media_type};
+use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
@@ -86,7 +86,7 @@ impl Options {
         Ok(Self {
             input,
             output: accepted_format(headers, input)?,
-            csv: CsvOptions { delimiter, header: query.parsed("header", "true or false")? },
+            csv: CsvOptions { delimiter, header: query.parsed("header", "true or false")?.or(csv_header(headers)) },
             outputs: OutputRequest {
                 names,
                 top_k: query.parsed("top_k", "a whole number")?,
@@ -138,7 +138,7 @@ fn decode(
 ) -> Result<(JsonRequest, Outputs), ApiError> {
     let start = Instant::now();
     if body.is_empty() {
-        return Err(ApiError::malformed("empty_body", "the body is empty; send a JSON object"));
+        return Err(ApiError::empty_body());
     }
     let fitted = model.predictor.model();
     let request = read_request(body, fitted, rows_limit)?;

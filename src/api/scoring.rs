@@ -50,7 +50,7 @@ pub(super) async fn score(
         Box::pin(model.batcher.predict(block, extras, deadline, false)).await.map_err(|error| shed(model, error))?
     };
     refuse_not_finite(&predictions, &places, list)?;
-    model.meters.rows.inc_by(rows as u64);
+    model.meters.predicted(rows);
     if unknown_levels > 0 {
         model.meters.unknown_levels.inc_by(unknown_levels);
     }

@@ -116,7 +116,7 @@ impl Table {
             let start = Instant::now();
             writer.write(Answer { outputs, model: fitted, predictions: &predictions })?;
             model.meters.encode.observe(start.elapsed());
-            model.meters.rows.inc_by(rows as u64);
+            model.meters.predicted(rows);
             model.meters.unknown_levels.inc_by(unknown_levels);
         }
         let rows = writer.rows;

@@ -36,6 +36,9 @@ pub fn parse_delimiter(text: &str) -> Result<u8, DatasetError> {
     }
 }
 
+/// What some programs put before UTF-8.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Longest record. A quote that is never closed would otherwise pull the rest of the file into
 /// memory as one cell.
 const LONGEST_RECORD: usize = 16 << 20;
@@ -53,6 +56,8 @@ pub struct CsvTable<R> {
     cell_count: usize,
     /// Of the current record.
     line: u64,
+    /// Whether it ended with a carriage return, whose line feed may follow.
+    ends_with_return: bool,
     /// The first record when it is data, not names.
     pending: bool,
     /// Of the columns.
@@ -71,6 +76,7 @@ impl<R: Read> CsvTable<R> {
             ends: vec![0; 1 << 6],
             cell_count: 0,
             line: 0,
+            ends_with_return: false,
             pending: false,
             names: Vec::new(),
         };
@@ -125,6 +131,7 @@ impl<R: Read> CsvTable<R> {
                 self.parser.read_record(input, &mut self.text[text_length..], &mut self.ends[cell_count..]);
             let quotes = if input.is_empty() { self.quotes.finish() } else { self.quotes.pass(&input[..read]) };
             quotes.map_err(|detail| DatasetError::at(self.line, None, detail))?;
+            self.ends_with_return = input[..read].last().map_or(self.ends_with_return, |last| *last == b'\r');
             self.input.consume(read);
             text_length += written;
             cell_count += cells;
@@ -155,16 +162,21 @@ impl<R: Read> CsvTable<R> {
 
     /// Passes over the mark that some programs put before UTF-8.
     fn skip_byte_order_mark(&mut self) -> Result<(), DatasetError> {
-        const MARK: &[u8] = b"\xef\xbb\xbf";
-        if self.input.fill_buf()?.starts_with(MARK) {
-            self.input.consume(MARK.len());
+        if self.input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+            self.input.consume(BYTE_ORDER_MARK.len());
         }
         Ok(())
     }
 
-    /// Passes over empty lines one byte at a time, so that the line number is that of the record.
+    /// Passes over empty lines one byte at a time, so that the line number is that of the record. In a table of one
+    /// column an empty line may be a missing cell, as some programs write it.
     fn skip_line_ends(&mut self) -> Result<(), DatasetError> {
         while let Some(&byte @ (b'\n' | b'\r')) = self.input.fill_buf()?.first() {
+            let ends_record = byte == b'\n' && std::mem::take(&mut self.ends_with_return);
+            if self.names.len() == 1 && !ends_record {
+                let detail = "an empty line: in a table of one column a missing cell is written \"\"";
+                return Err(DatasetError::at(self.parser.line(), None, detail));
+            }
             self.parser.read_record(&[byte], &mut self.text, &mut self.ends);
             self.input.consume(1);
         }
@@ -185,8 +197,8 @@ impl<R: Read> CsvTable<R> {
             names.push(name.to_owned());
         }
         if refuse_numbers && names.iter().all(|name| name.parse::<f64>().is_ok()) {
-            let detail =
-                "the first line holds only numbers; say header=false if it is data, header=true if these are names";
+            let detail = "the first line holds only numbers; say header=false if it is data, header=true if these are \
+                          names (in a content type: text/csv; header=absent or header=present)";
             return Err(DatasetError::at(self.line, None, detail));
         }
         Ok(names)
@@ -233,6 +245,24 @@ mod tests {
         assert!(table.advance().unwrap());
         assert_eq!((table.line(), table.cell(0).unwrap()), (7, "2"));
         assert!(!table.advance().unwrap());
+    }
+
+    #[test]
+    fn an_empty_line_is_no_row_unless_there_is_one_column() {
+        let refusal = "an empty line: in a table of one column a missing cell is written \"\"";
+        for text in ["x\n1\n\n2\n", "x\r\n1\r\n\r\n2\r\n", "x\n1\n\n", "x\r1\r\r2"] {
+            let failure = failure(text.as_bytes(), 9);
+            assert!(failure.ends_with(refusal), "{text:?}: {failure}");
+        }
+        assert_eq!(failure(b"\nx\n1\n\n2\n", 9), format!("line 4: {refusal}"));
+        for text in ["x\n1\n\"\"\n2\n", "x\r\n1\r\n\"\"\r\n2", "\n\nx\n1\n \n2\n", "x\r1\r\"\"\r2\r"] {
+            let mut table = CsvTable::new(text.as_bytes(), COMMA, 9).unwrap();
+            let mut cells = Vec::new();
+            while table.advance().unwrap() {
+                cells.push(table.cell(0).unwrap().to_owned());
+            }
+            assert_eq!(cells, ["1", "", "2"], "{text:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,13 @@ pub enum EncodingError {
     /// Neither true nor false.
     #[error("true, false, 1 or 0 is expected here")]
     NotABoolean,
+    /// A number so large that its neighbours are the same to a double, where a level is expected.
+    #[error("from 2^53 on numbers cannot be told from their neighbours; send this level as a text")]
+    Indistinct,
 }
+
+/// From here on not every whole number is a double.
+const INDISTINCT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
 /// Code of a level that training did not see: it encodes as all zeros.
 const UNKNOWN_LEVEL: f64 = -1.0;
@@ -129,6 +135,9 @@ impl InputColumn {
             (ColumnKind::Boolean, Cell::Number(number)) if number == 0.0 || number == 1.0 => Ok(number),
             (ColumnKind::Boolean, Cell::Number(_) | Cell::Text(_)) => Err(EncodingError::NotABoolean),
             // A level may look like a number or a truth value; a table has texts only.
+            (ColumnKind::Categorical, Cell::Number(number)) if number.abs() >= INDISTINCT => {
+                Err(EncodingError::Indistinct)
+            }
             (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.number_code(number)),
             (ColumnKind::Categorical, Cell::Boolean(value)) => Ok(self.level_code(&value.to_string())),
             (ColumnKind::Categorical, Cell::Text(text)) => Ok(match read(text.trim_ascii()) {
@@ -160,8 +169,8 @@ impl InputColumn {
         // `True` in a table is `true` in JSON.
         let index = self.level_written(text).or_else(|| match read(text) {
             Reading::Boolean(_) => self.levels.iter().position(|level| level.eq_ignore_ascii_case(text)),
-            Reading::Number(number) => self.level_worth(number),
-            Reading::Missing | Reading::NotFinite | Reading::Text => None,
+            Reading::Number(number) if number.abs() < INDISTINCT => self.level_worth(number),
+            Reading::Number(_) | Reading::Missing | Reading::NotFinite | Reading::Text => None,
         });
         index.map_or(UNKNOWN_LEVEL, |index| index as f64)
     }
@@ -242,6 +251,21 @@ mod tests {
     }
 
     #[test]
+    fn levels_beyond_doubles_are_told_by_their_text_alone() {
+        let levels = ["9007199254740991", "9007199254740992", "9007199254740993"].map(str::to_owned).to_vec();
+        let column = InputColumn { name: "id".into(), kind: ColumnKind::Categorical, levels };
+        assert_eq!(column.code(Cell::Text("9007199254740992")), Ok(1.0));
+        assert_eq!(column.code_of_text("9007199254740993"), Ok(2.0));
+        assert!(column.is_unknown(column.code_of_text("9007199254740994").unwrap()));
+        assert_eq!(column.code(Cell::Number(9_007_199_254_740_991.0)), Ok(0.0));
+        for number in [9_007_199_254_740_992.0, -1e300] {
+            assert_eq!(column.code(Cell::Number(number)), Err(EncodingError::Indistinct));
+        }
+        let alone = InputColumn { levels: vec!["9007199254740992".into(), "a".into()], ..column };
+        assert!(alone.is_unknown(alone.code_of_text("9007199254740993").unwrap()));
+    }
+
+    #[test]
     fn levels_that_look_like_something_else_are_found() {
         let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
         let column = InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels };
@@ -252,19 +276,19 @@ mod tests {
         assert!(column.code(Cell::Text("NA")).unwrap().is_nan());
         assert!(column.is_unknown(column.code(Cell::Text("b")).unwrap()));
     }
+
     #[test]
     fn a_level_is_the_same_number_in_every_format() {
         let column = |levels: &[&str]| {
             let levels = levels.iter().map(|&level| level.to_owned()).collect();
             InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels }
         };
-        let decimals = column(&["-0", "1.0", "1e3", "2.50", "9007199254740993", "x"]);
+        let decimals = column(&["-0", "1.0", "1e3", "2.50", "x"]);
         for (number, texts, code) in [
             (0.0, ["0", "0.0", "-0"], 0.0),
             (1.0, ["1", "1.0", "01"], 1.0),
             (1000.0, ["1000", "1e3", "1000.0"], 2.0),
             (2.5, ["2.5", "2.50", "25e-1"], 3.0),
-            (9_007_199_254_740_992.0, ["9007199254740993", "9007199254740993.0", "9007199254740992"], 4.0),
             (7.0, ["7", "7.0", "seven"], UNKNOWN_LEVEL),
         ] {
             assert_eq!(decimals.code(Cell::Number(number)), Ok(code), "{number}");

@@ -40,7 +40,7 @@ mod split;
 mod store;
 
 pub use alignment::Alignment;
-pub use csv::{CsvOptions, CsvTable, parse_delimiter};
+pub use csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
 pub use error::{DatasetError, Place};
 pub use roles::Roles;

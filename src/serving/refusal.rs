@@ -49,6 +49,14 @@ impl Refusal {
         }
     }
 
+    /// A value of another kind than the place takes, or no JSON at all.
+    pub fn unlike(json: &mut jiter::Jiter, pointer: impl Into<String>, detail: &str) -> Self {
+        match json.next_skip() {
+            Ok(()) => Self::invalid(pointer, detail),
+            Err(error) => Self::json(json, &error),
+        }
+    }
+
     /// JSON that is none.
     pub fn json(json: &jiter::Jiter, error: &jiter::JiterError) -> Self {
         let position = json.error_position(error.index);

@@ -6,12 +6,15 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The meters of one version of a model.
 pub struct ModelMeters {
-    /// Rows predicted.
-    pub rows: Counter,
+    rows: Counter,
+    /// Of them, those since the version was read into memory.
+    rows_since: AtomicU64,
+    /// Milliseconds from 1970 to the last answer; 0 before the first.
+    last_answer_ms: AtomicU64,
     /// Cells whose text training never saw.
     pub unknown_levels: Counter,
     batches: Counter,
@@ -52,6 +55,8 @@ impl PredictionMetrics {
         let stage = |stage| StageMeter { seconds: self.stage(&labels, stage), total: Total::default() };
         ModelMeters {
             rows: self.rows.get_or_create_owned(&labels),
+            rows_since: AtomicU64::new(0),
+            last_answer_ms: AtomicU64::new(0),
             unknown_levels: self.unknown_levels.get_or_create_owned(&labels),
             batches: self.batches.get_or_create_owned(&labels),
             batch_rows: self.batch_rows.get_or_create_owned(&labels),
@@ -73,8 +78,26 @@ impl PredictionMetrics {
 }
 
 impl ModelMeters {
+    /// So many rows were predicted.
+    pub fn predicted(&self, rows: usize) {
+        self.rows.inc_by(rows as u64);
+        self.rows_since.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Rows predicted since the version was read into memory.
+    pub fn rows_predicted(&self) -> u64 {
+        self.rows_since.load(Ordering::Relaxed)
+    }
+
+    /// Milliseconds from 1970 to the last answer since then; 0 where there is none.
+    pub fn last_answer_ms(&self) -> u64 {
+        self.last_answer_ms.load(Ordering::Relaxed)
+    }
+
     /// A request got its predictions, of so many rows.
     pub fn answered(&self, protocol: Protocol, duration: Duration, rows: usize) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.last_answer_ms.store(u64::try_from(now.as_millis()).unwrap_or_default(), Ordering::Relaxed);
         self.successes.add(duration);
         self.end(protocol, Outcome::Answered, duration);
         let of_protocol = &self.request_rows[protocol as usize];

@@ -71,6 +71,7 @@ def refused(answer, status, code, *words):
 def test_ping_and_version(mixed):
     client = ScoringServerClient(mixed.host, mixed.port)
     client.ping()
+    assert mixed.get("/health").json() == {"status": "ok"}
     client.wait_server_ready(timeout=5)
     assert json.loads(client.get_version())["name"] == "bochner"
 
@@ -84,6 +85,22 @@ def test_frames(mixed):
     assert invoke(mixed, frame(rows).astype({"colour": "category", "new": int})) == expected
     answer = ScoringServerClient(mixed.host, mixed.port).invoke(frame(rows))
     assert answer.get_predictions()[0].tolist() == expected
+
+
+def test_frames_whose_columns_nobody_named(tmp_path):
+    rng = np.random.default_rng(7)
+    cells = rng.normal(size=(80, 3))
+    table = pd.DataFrame(cells).assign(y=cells.sum(axis=1))
+    with start(tmp_path) as service:
+        service.upload(table.to_csv(index=False), "bare")
+        service.train("bare", "bare", SPEC)
+        rows = rng.normal(size=(5, 3))
+        expected = service.predict("bare", rows.tolist())
+        assert invoke(service, pd.DataFrame(rows)) == expected
+        assert invoke(service, pd.DataFrame(rows)[[2, 0, 1]]) == expected
+        text = pd.DataFrame(rows).to_csv(index=False)
+        assert predictions(send(service, text, 'text/csv; header="present"')) == expected
+        refused(send(service, text, "text/csv"), 422, "INVALID_PREDICTION_REQUEST", "/lines/1", "header=present")
 
 
 def test_missing_cells_of_frames(mixed):
@@ -224,6 +241,7 @@ def test_csv(mixed):
         ({"dataframe_split": {"columns": tables.INPUTS}}, ["/dataframe_split", "data"]),
         ({"dataframe_split": {"columns": [0, 1, 2, 3], "data": [[0, 0, "red", True]]}}, ["/dataframe_split/columns"]),
         ({"dataframe_split": {"columns": ["x", "y", "color", "new"], "data": [[0, 0, "red", True]]}}, ["'color'?"]),
+        ({"dataframe_split": {"colums": tables.INPUTS[::-1], "data": [[0, 0, "red", True]]}}, ["did you mean 'columns'?"]),
         ({"inputs": {}}, ["/inputs", "'x'"]),
         ({"inputs": {"x": [1, 2], "y": [1], "colour": ["red", "red"], "new": [True, True]}}, ["/inputs/y", "1 cells"]),
         ({"inputs": {"x": [1], "y": [1, 2], "colour": ["red"], "new": [True]}}, ["/inputs/y", "more than"]),

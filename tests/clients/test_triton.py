@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import numpy as np
 import pytest
@@ -241,7 +242,7 @@ def test_repository(service, client):
     client.load_model("spare")
     assert client.is_model_ready("spare") and state()["spare", "1"] == "READY"
     same_bits(client.infer("spare", matrix(numbers())).as_numpy("value"), before)
-    client.load_model("spare", config="{}")  # a body that has no meaning here
+    refused(lambda: client.load_model("spare", config="{}"), "/parameters/config", "there are no parameters")
     refused(lambda: client.load_model("nobody"), "nobody")
     refused(lambda: client.unload_model("nobody"), "nobody")
 
@@ -258,6 +259,11 @@ def test_statistics(client):
     refused(lambda: client.infer("numbers", matrix(numbers(8)[:, :2])))
     after = totals("1")
     assert np.subtract(after, before).tolist() == [8, 1, 1]
+    (one,) = client.get_inference_statistics("numbers")["model_stats"]
+    assert abs(one["last_inference"] / 1000 - time.time()) < 60
+    client.unload_model("numbers")
+    client.load_model("numbers")
+    assert totals() == (0, 0, 0), "since it was read into memory"
     assert "numbers" in [model["name"] for model in client.get_inference_statistics()["model_stats"]]
     refused(lambda: client.get_inference_statistics("nobody"), "nobody")
 

@@ -78,6 +78,7 @@ async fn tensors_that_are_not_what_they_say() {
         ("UINT8", json!([3, 300, 2]), "element 1, 300,"),
         ("UINT8", json!([3, 2, -2]), "element 2, -2,"),
         ("BOOL", json!([0, 1, 2]), "element 2, 2,"),
+        ("FP16", json!([0, 1, 7e4]), "element 2, 70000,"),
     ] {
         let answer = infer(&service, json!([tensor("m", datatype, &json!([1, 3]), &data)])).await;
         assert_eq!(refused(&answer, 422), format!("/inputs/0/data: {element} is not {datatype}"));
@@ -143,6 +144,106 @@ async fn a_level_that_is_a_number_is_the_same_in_every_format() {
     }
     let answer = service.post_as(path, CSV, "size\n1\n1.0\n").await;
     assert_eq!(answer.text(), format!("value\n{expected}\n{expected}\n"));
+    let large = service.post(path, &json!({"rows": [[9_007_199_254_740_993_u64]]})).await;
+    assert!(refused(&large, 422).contains("send this level as a text"), "{}", large.text());
+}
+
+/// Where a shape, an element or an output is wrong, it is named.
+#[tokio::test]
+async fn tensors_are_refused_by_what_is_wrong_with_them() {
+    let service = service().await;
+    for (shape, data, words) in [
+        (json!([3]), json!([1, 2, 3]), "/inputs/0/shape: [3] should be [rows, 3]"),
+        (json!([1, 1, 3]), json!([1, 2, 3]), "/inputs/0/shape: [1, 1, 3] should be [rows, 3]"),
+        (json!([1, 3]), json!([1, {}, 3]), "/inputs/0/data: element 1 is no number, boolean or text"),
+    ] {
+        let answer = infer(&service, json!([tensor("inputs", "FP64", &shape, &data)])).await;
+        assert_eq!(refused(&answer, 422), words);
+    }
+    let answer = infer(&service, json!([tensor("inputs", "FP64", &json!([1, 3]), &json!([1, null, 3]))])).await;
+    assert!(refused(&answer, 422).ends_with("; a missing cell is an empty text of a BYTES tensor"));
+    let scalar = ["a", "b", "c"].map(|name| tensor(name, "FP64", &json!([]), &json!([1])));
+    assert_eq!(
+        refused(&infer(&service, json!(scalar)).await, 422),
+        "/inputs/0/shape: [] should be [rows] or [rows, 1]"
+    );
+    // A float is that of its type, however it is sent.
+    let value = async |datatype: &str, cell: f64| {
+        let answer = infer(&service, json!([tensor("m", datatype, &json!([1, 3]), &json!([cell, 2, 3]))])).await;
+        answer.ok(200)["outputs"][0]["data"][0].clone()
+    };
+    assert_eq!(value("FP16", 0.1).await, value("FP64", 0.099_975_585_937_5).await);
+    assert_ne!(value("FP16", 0.1).await, value("FP64", 0.1).await);
+    value("INT64", 9_223_372_036_854_775_807.0).await;
+}
+
+/// What is no JSON is malformed wherever it stands, and an empty body is one in every dialect.
+#[tokio::test]
+async fn text_that_is_no_json() {
+    let service = service().await;
+    for (path, media_type, body) in [
+        (PREDICT, JSON, r#"{"records":[hello]}"#),
+        (PREDICT, JSON, r#"{"rows":[hello]}"#),
+        (PREDICT, JSON, r#"{"rows":hello}"#),
+        (PREDICT, NDJSON, "[1,2,3]\nhello\n"),
+        ("/invocations", JSON, r#"{"instances":[hello]}"#),
+        ("/invocations", JSON, r#"{"dataframe_split":hello}"#),
+        (INFER, JSON, r#"{"inputs":[hello]}"#),
+        (INFER, JSON, r#"{"inputs":[{"name":"m","shape":[1,3],"datatype":"FP64","data":hello}]}"#),
+    ] {
+        let answer = service.post_as(path, media_type, body).await;
+        assert!(refused(&answer, 400).contains("not JSON"), "{body}: {}", answer.text());
+    }
+    let answer = service.post_as(PREDICT, NDJSON, "[1,2,3]\n[1,2\n").await;
+    assert_eq!(refused(&answer, 400), "line 2: not JSON: EOF while parsing a list at column 4");
+    let answer = service.post_as(PREDICT, NDJSON, "[1,2,3]\n7\n").await;
+    assert_eq!(refused(&answer, 422), "/lines/2: must be an object or a list of cells");
+    assert_eq!(service.post_as(PREDICT, NDJSON, "\u{feff}[1,2,3]\n").await.text().lines().count(), 1);
+    for path in [PREDICT, INFER, "/invocations"] {
+        assert_eq!(service.post_as(path, JSON, "").await.json()["code"], "empty_body", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_one_column_loses_no_row() {
+    let service = Service::start();
+    let row = |i: usize| format!("{},{}\n", i % 7, i % 4);
+    let table: String = (0..60).map(row).collect();
+    service.upload("name=num", format!("a,y\n{table}")).await.ok(201);
+    assert_eq!(service.train("num", "num", &small_spec()).await["status"], "succeeded");
+    for path in [PREDICT, "/invocations"] {
+        let answer = service.post_as(path, CSV, "a\n1\n\n2\n").await;
+        assert!(refused(&answer, 422).starts_with("/lines/3: an empty line"), "{}", answer.text());
+    }
+    let answer = service.post_as(PREDICT, CSV, "a\n1\n\"\"\n2\n").await;
+    assert_eq!(answer.text().lines().count(), 4, "{}", answer.text());
+}
+
+/// Lines of a header are one list, and a quality of zero is a refusal however it is written.
+#[tokio::test]
+async fn what_a_client_accepts() {
+    let service = service().await;
+    let send = async |path: &str, headers: &[(&str, &str)], body: Value| {
+        let request = headers.iter().fold(Request::post(path), |request, (name, value)| request.header(*name, *value));
+        service.send(request.body(Body::from(body.to_string())).unwrap()).await
+    };
+    let rows = json!({"rows": [[1, 2, 3]]});
+    let answer = send(PREDICT, &[("accept", "text/html"), ("accept", "text/csv")], rows).await;
+    assert!(answer.text().starts_with("value\n"), "{}", answer.text());
+    let cells = vec![[1, 2, 3]; 1000];
+    let request = json!({"inputs": [tensor("m", "FP64", &json!([1000, 3]), &json!(cells))]});
+    for (accepted, coding) in [
+        ("gzip, deflate", "gzip"),
+        ("gzip;q=0.0", ""),
+        ("gzip;q=0.000, deflate", "deflate"),
+        ("gzip;q=0.1, deflate;q=1", "deflate"),
+        ("GZIP;Q=0.5", "gzip"),
+        ("br, identity", ""),
+    ] {
+        let answer = send(INFER, &[("accept-encoding", accepted)], request.clone()).await;
+        let written = answer.headers.get("content-encoding").map_or("", |coding| coding.to_str().unwrap());
+        assert_eq!(written, coding, "{accepted}");
+    }
 }
 
 #[tokio::test]
@@ -161,9 +262,20 @@ async fn a_classifier_far_from_its_rows_is_sure() {
         assert_eq!((&row["label"], &row["top_k"][0]["label"]), (&json!(label), &json!(label)), "{row}");
         assert_eq!((&row["probabilities"][label], &row["probabilities"][other]), (&json!(1.0), &json!(0.0)), "{row}");
     }
-    let inputs = json!({"inputs": [tensor("x", "FP64", &json!([1]), &json!([1e308]))]});
+    let mut inputs = json!({"inputs": [tensor("x", "FP64", &json!([1]), &json!([1e308]))]});
     let answer = service.post("/v2/models/heat/infer", &inputs).await.ok(200);
     assert_eq!(answer["outputs"][1]["data"], json!([0.0, 1.0]));
+    // The one decision value of two labels is at the place of neither, and texts have no largest.
+    for (output, status) in [("probabilities", 200), ("decision_values", 422), ("label", 422)] {
+        inputs["outputs"] = json!([{"name": output, "parameters": {"classification": 1}}]);
+        let answer = service.post("/v2/models/heat/infer", &inputs).await;
+        assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
+        if status == 422 {
+            assert_eq!(answer.json()["errors"][0]["pointer"], "/outputs/0/parameters/classification");
+        } else {
+            assert_eq!(answer.json()["outputs"][0]["data"], json!(["1:1:warm"]));
+        }
+    }
 }
 
 #[tokio::test]
@@ -178,6 +290,7 @@ async fn parameters_of_the_wrong_type() {
         ("parameters", json!({"delta": 2}), "/parameters/delta"),
         ("outputs", json!([{"name": "value", "parameters": 1}]), "/outputs/0/parameters"),
         ("outputs", json!([{"name": "value", "parameters": {"binary_data": 1}}]), "/outputs/0/parameters/binary_data"),
+        ("parameters", json!({"delta": "x"}), "/parameters/delta"),
         ("outputs", json!([{"name": "value"}, {"name": "value"}]), "/outputs/1/name"),
     ] {
         let answer = service.post(INFER, &json!({"inputs": [rows], member: value})).await;
@@ -187,11 +300,15 @@ async fn parameters_of_the_wrong_type() {
     for (params, pointer) in [
         (json!({"delta": 2}), "/params/delta"),
         (json!({"outputs": ["label"]}), "/params/outputs/0"),
+        (json!({"outputs": []}), "/params/outputs"),
         (json!({"top_k": 1}), "/params/top_k"),
     ] {
         let answer = service.post("/invocations", &json!({"instances": [[1, 2, 3]], "params": params})).await;
         assert_eq!(answer.json()["errors"][0]["pointer"], pointer, "{}", answer.text());
     }
+    let absent = json!({"inputs": [rows], "id": null, "outputs": null, "parameters": {"delta": null, "timeout": null}});
+    service.post(INFER, &absent).await.ok(200);
+    service.post(INFER, &json!({"inputs": [rows], "parameters": null})).await.ok(200);
     let answer = service.post_as(PREDICT, JSON, "{\"rows\":[[1,2,3]],\n\"delta\":NaN}").await;
     assert_eq!(answer.refused(400, "malformed_json")["detail"], "/delta: not JSON: expected value at line 2 column 9");
     let load = "/v2/repository/models/num/load";
@@ -261,9 +378,9 @@ async fn rows_that_overflow_are_named_by_their_place() {
     assert_eq!(job["status"], "succeeded", "{job}");
     for (path, media_type, body, pointer) in [
         (PREDICT, JSON, r#"{"rows":[[1],[1.7e308]]}"#, "/rows/1"),
-        (PREDICT, CSV, "a\n\n1\n\n1.7e308\n", "/lines/5"),
+        (PREDICT, CSV, "a,z\n\n1,0\n\n1.7e308,0\n", "/lines/5"),
         (PREDICT, NDJSON, "[1]\n\n[1.7e308]\n", "/lines/3"),
-        ("/invocations", CSV, "a\n1\n\n1.7e308\n", "/lines/4"),
+        ("/invocations", CSV, "a,z\n1,0\n\n1.7e308,0\n", "/lines/4"),
         ("/invocations", JSON, r#"{"dataframe_split":{"data":[[1.7e308]]}}"#, "/dataframe_split/data/0"),
         ("/invocations", JSON, r#"{"instances":[[1],[1.7e308]]}"#, "/instances/1"),
     ] {

@@ -140,7 +140,8 @@ fn statistics(model: &ReadyModel) -> Value {
     json!({
         "name": model.entry.name,
         "version": model.entry.version.to_string(),
-        "inference_count": meters.rows.get(),
+        "last_inference": meters.last_answer_ms(),
+        "inference_count": meters.rows_predicted(),
         "execution_count": meters.compute.total.get().0,
         "inference_stats": {
             "success": total(meters.successes.get()),

@@ -26,6 +26,7 @@ pub(super) use metadata::{ready, server, stats, version_ready, version_stats};
 pub(super) use repository::{index, load, unload};
 
 use super::AppState;
+use super::accept::{Range, field_lines};
 use super::body::WholeBody;
 use super::error::ApiError;
 use super::extract::ModelPath;
@@ -125,6 +126,9 @@ fn decode(
     limit: usize,
 ) -> Result<(Asked, RowBlock), ApiError> {
     let start = Instant::now();
+    if body.is_empty() {
+        return Err(ApiError::empty_body());
+    }
     let fitted = model.predictor.model();
     let most_inputs = fitted.inputs.encoding.columns.len() + SPARE_INPUTS;
     let request = InferRequest::read(body, json_length, most_inputs)?;
@@ -158,7 +162,7 @@ fn encode(
         let requested = asked.request.outputs.as_ref().map(|outputs| &outputs[index]);
         let mut tensor = response::tensor(*output, &asked.outputs, fitted, predictions)?;
         if let Some(count) = requested.and_then(|requested| requested.classes) {
-            tensor = response::classified(tensor, count, labels)?;
+            tensor = response::classified(tensor, count, labels);
         }
         tensors.push((tensor, requested.map_or(asked.request.binary_output, |requested| requested.binary)));
     }
@@ -183,17 +187,20 @@ enum Coding {
 }
 
 impl Coding {
-    /// The first of ours that the client takes.
+    /// The one that the client takes most, gzip of equals; none that it does not name.
     fn accepted(headers: &HeaderMap) -> Option<Self> {
-        let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok())?;
-        let accepts = |name: &str| {
-            accepted.split(',').any(|item| {
-                let mut parts = item.split(';').map(str::trim);
-                parts.next().is_some_and(|coding| coding.eq_ignore_ascii_case(name)) && !parts.any(|part| part == "q=0")
-            })
+        let accepted = field_lines(headers, &header::ACCEPT_ENCODING)?;
+        let ranges: Vec<Range> = accepted.split(',').map(Range::read).collect();
+        let quality = |coding: &Self| {
+            let named = ranges.iter().find(|range| range.name.eq_ignore_ascii_case(coding.name()));
+            named.map_or(0.0, |range| range.quality)
         };
-        let gzip = accepts("gzip").then_some(Self::Gzip);
-        gzip.or_else(|| accepts("deflate").then_some(Self::Deflate))
+        let (gzip, deflate) = (quality(&Self::Gzip), quality(&Self::Deflate));
+        match gzip.max(deflate) {
+            most if most <= 0.0 => None,
+            most if gzip == most => Some(Self::Gzip),
+            _ => Some(Self::Deflate),
+        }
     }
 
     fn name(self) -> &'static str {

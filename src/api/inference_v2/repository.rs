@@ -49,8 +49,8 @@ async fn read_object(state: &AppState, headers: &HeaderMap, body: Body) -> Resul
     }
 }
 
-/// `POST /v2/repository/models/{model}/load`: served again, and its newest version made ready. The body may hold
-/// parameters, of which there are none here.
+/// `POST /v2/repository/models/{model}/load`: served again, and its newest version made ready. Another configuration or
+/// other files cannot be loaded in its place.
 pub(in crate::api) async fn load(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -58,7 +58,11 @@ pub(in crate::api) async fn load(
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     check_model_name(&name)?;
-    read_object(&state, &headers, body).await?;
+    let asked = read_object(&state, &headers, body).await?;
+    if let Some(parameter) = asked.get("parameters").and_then(Value::as_object).and_then(|given| given.keys().next()) {
+        let detail = format!("/parameters/{parameter}: a model is loaded as it was trained; there are no parameters");
+        return Err(ApiError::malformed("malformed_request", detail));
+    }
     state.registry.find(&name, None)?;
     state.shelf.load(&name);
     state.load(&name, None).await?;

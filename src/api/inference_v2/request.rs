@@ -55,7 +55,7 @@ impl InferRequest {
             match name.as_str() {
                 "id" => request.id = read_id(read_small(&mut json, "/id")?)?,
                 "parameters" => parameters = object(read_small(&mut json, "/parameters")?, "/parameters")?,
-                "outputs" => requested = Some(read_small(&mut json, "/outputs")?),
+                "outputs" => requested = Some(read_small(&mut json, "/outputs")?).filter(|list| !list.is_null()),
                 "inputs" => request.inputs = read_inputs(&mut json, &mut binary, most_inputs)?,
                 _ => skip(&mut json)?,
             }
@@ -71,7 +71,7 @@ impl InferRequest {
         }
         let parameters = Parameters { members: &parameters, place: "/parameters" };
         request.binary_output = parameters.flag("binary_data_output")?.unwrap_or(false);
-        request.delta = parameters.members.get("delta").map(|delta| delta.as_f64().unwrap_or(f64::NAN));
+        request.delta = parameters.read("delta", Value::as_f64, "must be a number")?;
         request.timeout_us = parameters.count("timeout")?.filter(|timeout| *timeout > 0);
         let requested = requested.map(|list| read_outputs(&list, request.binary_output)).transpose()?;
         request.outputs = requested.filter(|outputs| !outputs.is_empty());
@@ -128,7 +128,7 @@ impl<'a> Binary<'a> {
 fn read_inputs(json: &mut Jiter, binary: &mut Binary, most: usize) -> Result<Vec<Tensor>, Refusal> {
     let mut inputs = Vec::new();
     if json.peek().map_err(|error| wrong(json, &error))? != Peek::Array {
-        return Err(Refusal::invalid("/inputs", "must be a list of tensors"));
+        return Err(Refusal::unlike(json, "/inputs", "must be a list of tensors"));
     }
     let mut next = json.known_array().map_err(|error| wrong(json, &error))?;
     while let Some(peek) = next {
@@ -137,7 +137,7 @@ fn read_inputs(json: &mut Jiter, binary: &mut Binary, most: usize) -> Result<Vec
         }
         let place = format!("/inputs/{}", inputs.len());
         if peek != Peek::Object {
-            return Err(Refusal::invalid(place, "must be an object"));
+            return Err(Refusal::unlike(json, place, "must be an object"));
         }
         inputs.push(read_input(json, binary, &place)?);
         next = json.array_step().map_err(|error| wrong(json, &error))?;
@@ -220,6 +220,11 @@ struct Data {
 }
 
 impl Data {
+    /// Elements so far.
+    fn count(&self) -> usize {
+        self.numbers.len() + self.booleans.len() + self.texts.len()
+    }
+
     fn read(&mut self, json: &mut Jiter, peek: Peek, place: &str, depth: usize) -> Result<(), Refusal> {
         const DEEPEST: usize = 8;
         match peek {
@@ -235,7 +240,7 @@ impl Data {
                 self.nesting.close(depth, length);
                 return Ok(());
             }
-            _ if depth == 0 => return Err(Refusal::invalid(format!("{place}/data"), "must be a list")),
+            _ if depth == 0 => return Err(Refusal::unlike(json, format!("{place}/data"), "must be a list")),
             Peek::True | Peek::False => {
                 self.booleans.push(json.known_bool(peek).map_err(|error| wrong(json, &error))?);
             }
@@ -244,7 +249,9 @@ impl Data {
                 self.texts.push(text.map_err(|error| wrong(json, &error))?);
             }
             Peek::Null | Peek::Object | Peek::Array => {
-                let detail = "must hold numbers, booleans or texts";
+                let missing =
+                    if peek == Peek::Null { "; a missing cell is an empty text of a BYTES tensor" } else { "" };
+                let detail = format!("element {} is no number, boolean or text{missing}", self.count());
                 return Err(Refusal::invalid(format!("{place}/data"), detail));
             }
             _ => self.numbers.push(json.known_float(peek).map_err(|error| wrong(json, &error))?),
@@ -258,10 +265,10 @@ impl Data {
 fn fit_type(elements: Elements, datatype: Datatype, place: &str) -> Result<Elements, Refusal> {
     let place = || format!("{place}/data");
     match (elements, datatype) {
-        (Elements::Numbers(numbers), datatype) => {
-            if let Some(index) = numbers.iter().position(|number| !datatype.holds(*number)) {
-                let detail = format!("element {index}, {}, is not {}", numbers[index], datatype.name());
-                return Err(Refusal::invalid(place(), detail));
+        (Elements::Numbers(mut numbers), datatype) => {
+            for (index, number) in numbers.iter_mut().enumerate() {
+                let detail = || format!("element {index}, {number}, is not {}", datatype.name());
+                *number = datatype.hold(*number).ok_or_else(|| Refusal::invalid(place(), detail()))?;
             }
             Ok(match datatype {
                 Datatype::Bool => Elements::Booleans(numbers.iter().map(|number| *number == 1.0).collect()),
@@ -302,6 +309,7 @@ fn read_outputs(list: &Value, binary_by_default: bool) -> Result<Vec<RequestedOu
 fn object(value: Value, place: &str) -> Result<Map<String, Value>, Refusal> {
     match value {
         Value::Object(object) => Ok(object),
+        Value::Null => Ok(Map::new()),
         _ => Err(Refusal::invalid(place, "must be an object")),
     }
 }

@@ -57,12 +57,10 @@ pub(super) fn inner_shape(output: Output, model: &FittedModel) -> Vec<usize> {
 }
 
 /// The classification extension: for each row the largest elements as `value:index:label`, or `value:index` where an
-/// element is not that of a label.
-pub(super) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Result<Tensor, Refusal> {
+/// element is not that of a label. Texts are left as they are.
+pub(super) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Tensor {
     let Tensor { name, shape, elements } = tensor;
-    let Elements::Numbers(numbers) = elements else {
-        return Err(Refusal::invalid("/outputs", format!("classification does not go with '{name}'")));
-    };
+    let Elements::Numbers(numbers) = elements else { return Tensor { name, shape, elements } };
     let rows = shape.first().copied().unwrap_or_default();
     let width = numbers.len().checked_div(rows).unwrap_or_default().max(1);
     let count = count.min(width);
@@ -76,7 +74,7 @@ pub(super) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Res
             None => format!("{}:{index}", row[index]),
         }));
     }
-    Ok(Tensor { name, shape: vec![rows, count], elements: Elements::Texts(texts) })
+    Tensor { name, shape: vec![rows, count], elements: Elements::Texts(texts) }
 }
 
 /// The body of an answer, and how much of it is JSON where bytes follow.
@@ -114,9 +112,16 @@ pub(super) fn body(model: &ReadyModel, id: Option<&String>, tensors: &[(Tensor, 
 /// Each requested output by its name in the catalogue of outputs.
 pub(super) fn find_output(requested: &RequestedOutput, index: usize, model: &FittedModel) -> Result<Output, Refusal> {
     let known = Output::of(model);
-    known.iter().copied().find(|output| output.name() == requested.name).ok_or_else(|| {
+    let found = known.iter().copied().find(|output| output.name() == requested.name).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|output| output.name()).collect();
         let detail = format!("there is no output '{}'; this model has {}", requested.name, names.join(", "));
         Refusal::invalid(format!("/outputs/{index}/name"), detail)
-    })
+    })?;
+    // Two labels share one decision value, whose sign tells them apart: its place is that of neither.
+    let of_both = found == Output::DecisionValues && inner_shape(found, model).is_empty();
+    if requested.classes.is_some() && (matches!(found, Output::Label | Output::LabelSet) || of_both) {
+        let detail = format!("does not go with '{}'; ask for the classes of probabilities", requested.name);
+        return Err(Refusal::invalid(format!("/outputs/{index}/parameters/classification"), detail));
+    }
+    Ok(found)
 }

@@ -28,6 +28,10 @@ pub(super) fn rows_of(inputs: &[Tensor], model: &FittedModel, limit: usize) -> R
             let detail = format!("{:?} has {} columns, and the model has {}", only.shape, only.shape[1], columns.len());
             return Err(Refusal::invalid("/inputs/0/shape", detail));
         }
+        if only.name == MATRIX && !columns.iter().any(|column| column.name == MATRIX) {
+            let detail = format!("{:?} should be [rows, {}]", only.shape, columns.len());
+            return Err(Refusal::invalid("/inputs/0/shape", detail));
+        }
     }
     if columns.iter().any(|column| by_name.contains_key(column.name.as_str())) {
         return from_columns(inputs, &by_name, model, limit);
@@ -79,7 +83,9 @@ fn from_columns(inputs: &[Tensor], by_name: &ByName, model: &FittedModel, limit:
     let columns = &model.inputs.encoding.columns;
     let found = find_columns(inputs, by_name, columns)?;
     let (first, tensor) = found[0]; // a model has a column
-    let rows = tensor.shape.first().copied().unwrap_or_default();
+    let Some(&rows) = tensor.shape.first() else {
+        return Err(Refusal::invalid(format!("/inputs/{first}/shape"), "[] should be [rows] or [rows, 1]"));
+    };
     for (index, tensor) in &found {
         if tensor.shape != [rows] && tensor.shape != [rows, 1] {
             let detail = format!("{:?} should be [{rows}] or [{rows}, 1]", tensor.shape);

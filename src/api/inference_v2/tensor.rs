@@ -59,23 +59,28 @@ impl Datatype {
         }
     }
 
-    /// Whether a number is one of this type. What is too fine or too large for a float is read as the double it is,
-    /// and what is none at all is refused later, with its row and column.
-    pub(super) fn holds(self, number: f64) -> bool {
-        let whole = |least: f64, beyond: f64| number.fract() == 0.0 && (least..beyond).contains(&number);
-        match self {
+    /// A number written in JSON as one of this type: floats are rounded, as their bytes would be. None where it is not
+    /// one. What is no number at all is refused later, with its row and column.
+    pub(super) fn hold(self, number: f64) -> Option<f64> {
+        let whole = |least: f64, most: f64| number.fract() == 0.0 && (least..=most).contains(&number);
+        let held = match self {
             Self::Bool => number == 0.0 || number == 1.0,
-            Self::Uint8 => whole(0.0, 2_f64.powi(8)),
-            Self::Uint16 => whole(0.0, 2_f64.powi(16)),
-            Self::Uint32 => whole(0.0, 2_f64.powi(32)),
-            Self::Uint64 => whole(0.0, 2_f64.powi(64)),
-            Self::Int8 => whole(-2_f64.powi(7), 2_f64.powi(7)),
-            Self::Int16 => whole(-2_f64.powi(15), 2_f64.powi(15)),
-            Self::Int32 => whole(-2_f64.powi(31), 2_f64.powi(31)),
-            Self::Int64 => whole(-2_f64.powi(63), 2_f64.powi(63)),
-            Self::Fp16 | Self::Bf16 | Self::Fp32 | Self::Fp64 => true,
+            Self::Uint8 => whole(0.0, u8::MAX.into()),
+            Self::Uint16 => whole(0.0, u16::MAX.into()),
+            Self::Uint32 => whole(0.0, u32::MAX.into()),
+            Self::Int8 => whole(i8::MIN.into(), i8::MAX.into()),
+            Self::Int16 => whole(i16::MIN.into(), i16::MAX.into()),
+            Self::Int32 => whole(i32::MIN.into(), i32::MAX.into()),
+            // As doubles the largest of these are the powers of two above them.
+            Self::Uint64 => whole(0.0, u64::MAX as f64),
+            Self::Int64 => whole(i64::MIN as f64, i64::MAX as f64),
+            Self::Fp16 => return rounded(number, 11, -14, 15),
+            Self::Bf16 => return rounded(number, 8, -126, 127),
+            Self::Fp32 => return rounded(number, 24, -126, 127),
+            Self::Fp64 => true,
             Self::Bytes => false,
-        }
+        };
+        held.then_some(number)
     }
 
     /// An element as a number.
@@ -100,6 +105,17 @@ impl Datatype {
             }
         }
     }
+}
+
+/// The nearest float of so many binary digits whose exponents are in a range; none beyond the largest.
+fn rounded(number: f64, digits: i32, least_exponent: i32, most_exponent: i32) -> Option<f64> {
+    if !number.is_finite() || number == 0.0 {
+        return Some(number);
+    }
+    let exponent = (number.to_bits() >> 52 & 0x7ff) as i32 - 1023; // far below any range for subnormals
+    let quantum = 2_f64.powi(exponent.max(least_exponent) - (digits - 1));
+    let nearest = (number / quantum).round_ties_even() * quantum;
+    (nearest.abs() < 2_f64.powi(most_exponent + 1)).then_some(nearest)
 }
 
 /// IEEE half precision.
@@ -241,13 +257,38 @@ mod tests {
             (Datatype::Uint32, 0.0, 4_294_967_295.0),
             (Datatype::Int32, -2_147_483_648.0, 2_147_483_647.0),
         ] {
-            assert!(datatype.holds(least) && datatype.holds(most) && datatype.holds(-0.0));
+            for right in [least, most, -0.0] {
+                assert_eq!(datatype.hold(right), Some(right));
+            }
             for wrong in [least - 1.0, most + 1.0, 1.5, f64::NAN, f64::INFINITY] {
-                assert!(!datatype.holds(wrong), "{} {wrong}", datatype.name());
+                assert_eq!(datatype.hold(wrong), None, "{} {wrong}", datatype.name());
             }
         }
-        assert!(Datatype::Int64.holds(-2_f64.powi(63)) && !Datatype::Int64.holds(2_f64.powi(63)));
-        assert!(!Datatype::Uint64.holds(-1.0) && Datatype::Fp16.holds(1e300));
+        for (datatype, largest) in [(Datatype::Int64, i64::MAX as f64), (Datatype::Uint64, u64::MAX as f64)] {
+            assert_eq!(datatype.hold(largest), Some(largest));
+            assert_eq!(datatype.hold(largest.next_up()), None);
+        }
+        assert_eq!(Datatype::Uint64.hold(-1.0), None);
+    }
+
+    /// Against the conversions of the language, and for half precision against every one of its numbers.
+    #[test]
+    fn floats_are_rounded_as_their_bytes_are() {
+        for number in [0.1, -1e-40, 1e-45, 7e-46, 3.402_823_4e38, 16_777_217.0, 16_777_219.0, -5e-324, 0.0] {
+            assert_eq!(Datatype::Fp32.hold(number), Some(f64::from(number as f32)), "{number}");
+        }
+        assert_eq!([1e39, -1e300].map(|number| Datatype::Fp32.hold(number)), [None, None]);
+        for bits in 0..0x7bff_u16 {
+            let (lower, upper) = (half(bits), half(bits + 1));
+            let middle = f64::midpoint(lower, upper); // exact
+            let even = if bits % 2 == 0 { lower } else { upper };
+            let held = [lower, middle.next_down(), middle, middle.next_up(), -upper].map(|x| Datatype::Fp16.hold(x));
+            assert_eq!(held, [lower, lower, even, upper, -upper].map(Some), "{bits}");
+        }
+        assert_eq!([65_519.9, 65_520.0].map(|number| Datatype::Fp16.hold(number)), [Some(65_504.0), None]);
+        assert_eq!(Datatype::Bf16.hold(1.005), Some(1.007_812_5));
+        assert_eq!(Datatype::Bf16.hold(3.4e38), None);
+        assert!(Datatype::Fp32.hold(f64::NAN).unwrap().is_nan() && Datatype::Fp64.hold(1e300).is_some());
     }
 
     #[test]

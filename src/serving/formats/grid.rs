@@ -41,7 +41,7 @@ impl Grid {
         let numbers = Vec::with_capacity(model.inputs.encoding.columns.len()); // most requests are one row
         let mut grid = Self { place, numbers, ..Self::default() };
         if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
-            return Err(Refusal::invalid(place, "must be a list"));
+            return Err(Refusal::unlike(json, place, "must be a list"));
         }
         let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
         while let Some(peek) = next {
@@ -96,7 +96,7 @@ impl Grid {
     /// Reads one row.
     fn read_row(&mut self, json: &mut Jiter, peek: Peek) -> Result<(), Refusal> {
         if peek != Peek::Array {
-            return Err(Refusal::invalid(self.row(self.rows), "must be a list of cells"));
+            return Err(Refusal::unlike(json, self.row(self.rows), "must be a list of cells"));
         }
         let start = self.numbers.len();
         let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;

@@ -178,7 +178,7 @@ pub(super) fn read_records(
 ) -> Result<RowBlock, Refusal> {
     let malformed = |json: &Jiter, error: JiterError| Refusal::json(json, &error);
     if json.peek().map_err(|error| malformed(json, error))? != Peek::Array {
-        return Err(Refusal::invalid(place, "must be a list"));
+        return Err(Refusal::unlike(json, place, "must be a list"));
     }
     let names = Names::of(model);
     let mut next = json.known_array().map_err(|error| malformed(json, error))?;
@@ -216,7 +216,7 @@ pub(super) fn read_record(
     place: &str,
 ) -> Result<(), Refusal> {
     if peek != Peek::Object {
-        return Err(Refusal::invalid(place, "must be an object"));
+        return Err(Refusal::unlike(json, place, "must be an object"));
     }
     let columns = &model.inputs.encoding.columns;
     block.begin_row();

@@ -6,6 +6,7 @@ use super::super::{Answer, Refusal};
 use super::BLOCK_ROWS;
 use super::json::{read_record, read_row};
 use super::names::Names;
+use crate::dataset::BYTE_ORDER_MARK;
 use crate::model::FittedModel;
 use jiter::{Jiter, Peek};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -36,7 +37,9 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
             }
             let place = format!("/lines/{}", self.number);
             self.read_line(&mut block, &place).map_err(|refusal| match refusal {
+                // The reader sees one line only.
                 Refusal::Malformed { code, detail } => {
+                    let detail = detail.replace(" at line 1 column ", " at column ");
                     Refusal::Malformed { code, detail: format!("line {}: {detail}", self.number) }
                 }
                 refusal => refusal,
@@ -55,14 +58,18 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
             let detail = format!("longer than {} MiB", LONGEST_LINE >> 20);
             return Err(Refusal::invalid(format!("/lines/{}", self.number), detail));
         }
+        if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+            self.line.drain(..BYTE_ORDER_MARK.len());
+        }
         Ok(read > 0)
     }
 
     fn read_line(&self, block: &mut RowBlock, place: &str) -> Result<(), Refusal> {
-        let mut json = Jiter::new(&self.line).with_allow_inf_nan(); // to be refused with line and column
+        let mut json = Jiter::new(self.line.trim_ascii_end()).with_allow_inf_nan(); // to be refused with line and column
         match json.peek().map_err(|error| Refusal::json(&json, &error))? {
             Peek::Array => read_row(&mut json, self.model, block, place)?,
-            peek => read_record(&mut json, peek, (self.model, &self.names), block, place)?,
+            peek @ Peek::Object => read_record(&mut json, peek, (self.model, &self.names), block, place)?,
+            _ => return Err(Refusal::unlike(&mut json, place, "must be an object or a list of cells")),
         }
         json.finish().map_err(|error| Refusal::json(&json, &error))
     }

@@ -79,7 +79,7 @@ const ONE_TABLE: &str = "send exactly one of dataframe_split, dataframe_records,
 fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     const PLACE: &str = "/dataframe_split";
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Object {
-        return Err(Refusal::invalid(PLACE, "must be an object"));
+        return Err(Refusal::unlike(json, PLACE, "must be an object"));
     }
     let (mut columns, mut data) = (None, None);
     let mut once = Once::of(["columns", "data"]);
@@ -89,7 +89,11 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
         match name.as_str() {
             "columns" => columns = Some(read_small(json, "/dataframe_split/columns")?),
             "data" => data = Some(Grid::read(json, "/dataframe_split/data", model, limit)?),
-            _ => skip(json)?,
+            "index" => skip(json)?,
+            _ => {
+                let nearest = suggest::nearest(&name, ["columns", "data", "index"].into_iter());
+                return Err(Refusal::invalid(pointer(PLACE, &name), format!("unknown field{nearest}")));
+            }
         }
         key = owned(json.next_key()).map_err(|error| Refusal::json(json, &error))?;
     }
@@ -97,18 +101,28 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
     let layout = match columns {
         None => Layout::natural(model),
         Some(names) => {
-            let names: Option<Vec<String>> = serde_json::from_value(names).ok();
-            Layout::named(model, &names.ok_or_else(|| Refusal::invalid(place, "must be a list of texts"))?, place)?
+            let names = column_names(&names).ok_or_else(|| Refusal::invalid(place, "must be a list of texts"))?;
+            Layout::named(model, &names, place)?
         }
     };
     data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(RowBlock::of_frame(model), model, &layout)
+}
+
+/// The names of a frame's columns; a frame whose columns nobody named has numbers, and its CSV their digits.
+fn column_names(names: &Value) -> Option<Vec<String>> {
+    let name = |name: &Value| match name {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    names.as_array()?.iter().map(name).collect()
 }
 
 /// A list of rows, each a list, a record, or, for a model of one column, a cell.
 fn read_instances(json: &mut Jiter, model: &FittedModel, place: &str, limit: usize) -> Result<RowBlock, Refusal> {
     let (mut block, names) = (RowBlock::of(model), Names::of(model));
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
-        return Err(Refusal::invalid(place, "must be a list"));
+        return Err(Refusal::unlike(json, place, "must be a list"));
     }
     let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
     while let Some(peek) = next {
@@ -134,7 +148,7 @@ fn read_single(
     place: &str,
 ) -> Result<(), Refusal> {
     let [column] = model.inputs.encoding.columns.as_slice() else {
-        return Err(Refusal::invalid(place, "must be a list of cells or an object"));
+        return Err(Refusal::unlike(json, place, "must be a list of cells or an object"));
     };
     block.begin_row();
     let cell = read_cell(json, peek)?.ok_or_else(|| Refusal::invalid(place, NOT_A_CELL))?;
@@ -181,7 +195,7 @@ fn read_column(
     let known = &model.inputs.encoding.columns[column];
     let place = pointer("/inputs", &known.name);
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
-        return Err(Refusal::invalid(place, "must be a list"));
+        return Err(Refusal::unlike(json, place, "must be a list"));
     }
     let mut row = 0;
     let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
@@ -226,7 +240,8 @@ fn read_params(params: &Value) -> Result<OutputRequest, Refusal> {
     }
     let wrong = |name: &str, detail: &str| Refusal::invalid(pointer("/params", name), detail);
     let names = params.get("outputs").map(|names| serde_json::from_value::<Vec<String>>(names.clone()));
-    let names = names.transpose().map_err(|_| wrong("outputs", "must be a list of texts"))?;
+    let names = names.transpose().ok().filter(|names| names.as_ref().is_none_or(|names| !names.is_empty()));
+    let names = names.ok_or_else(|| wrong("outputs", "must be a list of outputs, such as [\"value\"]"))?;
     let top_k = params.get("top_k").map(|top_k| top_k.as_u64().ok_or_else(|| wrong("top_k", "must be a whole number")));
     let delta = params.get("delta").map(|delta| delta.as_f64().ok_or_else(|| wrong("delta", "must be a number")));
     Ok(OutputRequest { names, top_k: top_k.transpose()?, delta: delta.transpose()?, place: OutputPlace::Params })
