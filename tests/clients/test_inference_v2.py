@@ -145,8 +145,11 @@ def test_texts_that_lie(infer):
 def test_shapes_that_lie(infer):
     for shape in ([3, 2], [], [2, -3], [2, 3.0], [2, 4], "2x3", None, [2**63, 2**63], [0, 3], [2, 0]):
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape")
-    for shape in ([6], [2, 3, 1]):  # not a matrix, so it must be one of the columns
-        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": sum(ROWS, [])}]}), "/inputs", "there is no input 'a'")
+    for shape in ([6], [2, 3, 1]):
+        flat = {**TENSOR, "shape": shape, "data": sum(ROWS, [])}
+        refused(infer({"inputs": [flat]}), "/inputs/0/shape", f"{shape} should be [rows, 3]")
+        # Under another name it could be one of the columns.
+        refused(infer({"inputs": [{**flat, "name": "other"}]}), "/inputs", "there is no input 'a'")
     for shape in ([6], [1, 6], [3, 2]):
         refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape", "nested: [2, 3]")
     ragged = [ROWS[0] + ROWS[1][:1], ROWS[1][1:]]

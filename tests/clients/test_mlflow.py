@@ -92,7 +92,7 @@ def test_frames_whose_columns_nobody_named(tmp_path):
     cells = rng.normal(size=(80, 3))
     table = pd.DataFrame(cells).assign(y=cells.sum(axis=1))
     with start(tmp_path) as service:
-        service.upload(table.to_csv(index=False), "bare")
+        service.send("/api/v1/datasets?name=bare", table.to_csv(index=False), "text/csv")
         service.train("bare", "bare", SPEC)
         rows = rng.normal(size=(5, 3))
         expected = service.predict("bare", rows.tolist())

@@ -181,7 +181,7 @@ def test_intervals_by_their_delta(service, client):
     same_bits(ask(0.2).as_numpy("interval"), ends)
     refused(lambda: ask(1e-9), "too few calibration rows")
     refused(lambda: ask(2), "between 0 and 1")
-    refused(lambda: ask("x"), "between 0 and 1")
+    refused(lambda: ask("x"), "/parameters/delta", "must be a number")
 
 
 def test_label_sets_are_json_lists(service, client):
@@ -209,7 +209,7 @@ def test_classification(service, client):
     decided = client.infer("binary", by_column(rows()), outputs=outputs("decision_values", class_count=1))
     assert all(text.decode().count(":") == 1 for text in decided.as_numpy("decision_values").ravel())
     ask = lambda: client.infer("three_classes", by_column(rows()), outputs=outputs("label", class_count=1))
-    refused(ask, "classification does not go with 'label'")
+    refused(ask, "/outputs/0/parameters/classification", "does not go with 'label'")
 
 
 def test_ids_versions_and_aliases(service, client):

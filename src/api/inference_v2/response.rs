@@ -117,9 +117,7 @@ pub(super) fn find_output(requested: &RequestedOutput, index: usize, model: &Fit
         let detail = format!("there is no output '{}'; this model has {}", requested.name, names.join(", "));
         Refusal::invalid(format!("/outputs/{index}/name"), detail)
     })?;
-    // Two labels share one decision value, whose sign tells them apart: its place is that of neither.
-    let of_both = found == Output::DecisionValues && inner_shape(found, model).is_empty();
-    if requested.classes.is_some() && (matches!(found, Output::Label | Output::LabelSet) || of_both) {
+    if requested.classes.is_some() && matches!(found, Output::Label | Output::LabelSet) {
         let detail = format!("does not go with '{}'; ask for the classes of probabilities", requested.name);
         return Err(Refusal::invalid(format!("/outputs/{index}/parameters/classification"), detail));
     }
