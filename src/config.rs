@@ -74,6 +74,11 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_ANSWER_NUMBERS", default_value_t = 10_000_000, value_parser = at_least_one)]
     pub max_answer_numbers: usize,
 
+    /// Memory for answers of more than 256 KiB that are on their way; more are refused. Protects memory from clients that
+    /// take theirs slowly.
+    #[arg(long, env = "BOCHNER_MAX_ANSWER_MEMORY", default_value = "256MiB")]
+    pub max_answer_memory: Bytes,
+
     /// Rows of one table (CSV, ndjson, Arrow) to predict. Protects prediction threads.
     #[arg(long, env = "BOCHNER_MAX_TABLE_ROWS", default_value_t = 100_000_000, value_parser = at_least_one)]
     pub max_table_rows: usize,

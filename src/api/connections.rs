@@ -23,6 +23,7 @@ pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output
     // Each connection holds a receiver: it hears of the end, and is counted.
     let (stopping, running) = watch::channel(());
     let mut stop = pin!(stop);
+    let mut failing = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -30,10 +31,13 @@ pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output
         };
         match accepted {
             Ok((stream, _)) => {
+                failing = false;
                 tokio::spawn(answer(stream, front.clone(), running.clone()));
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(%error, "connections cannot be accepted until others end");
+                }
                 tokio::time::sleep(PAUSE).await;
             }
         }

@@ -3,6 +3,7 @@
 use super::AppState;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
+use super::outgoing::outgoing;
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::watch::Watch;
@@ -80,7 +81,7 @@ async fn answer_by(
     let predictions = score(model, block, &outputs, deadline, place).await?;
     let writer = Arc::clone(model);
     let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, &outputs, &predictions)).await?;
-    let response = ([(header::CONTENT_TYPE, "application/json")], text).into_response();
+    let response = ([(header::CONTENT_TYPE, "application/json")], outgoing(state, model, text)?).into_response();
     Ok(Answered { response, rows })
 }
 

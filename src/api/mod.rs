@@ -72,6 +72,9 @@ mod scoring;
 /// Long answers.
 mod spool;
 
+/// Large answers on their way.
+mod outgoing;
+
 /// `/v2`.
 mod inference_v2;
 

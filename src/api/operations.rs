@@ -62,6 +62,7 @@ pub(super) async fn info(State(state): State<AppState>) -> Json<Value> {
             "levels": config.max_levels,
             "request_bytes": config.max_request.0,
             "request_memory_bytes": config.max_request_memory.0,
+            "answer_memory_bytes": config.max_answer_memory.0,
             "prediction_rows": config.max_prediction_rows,
             "answer_numbers": config.max_answer_numbers,
             "table_rows": config.max_table_rows,

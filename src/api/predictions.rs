@@ -5,6 +5,7 @@ use super::accept::accepted_format;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
+use super::outgoing::outgoing;
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::tables::answer_table;
@@ -125,7 +126,8 @@ async fn answer_json(
     let predictions = score(model, block, &outputs, deadline, place).await?;
     let writer = Arc::clone(model);
     let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, output, &outputs, &predictions));
-    let response = ([(header::CONTENT_TYPE, output.media_type())], text.await?).into_response();
+    let body = outgoing(state, model, text.await?)?;
+    let response = ([(header::CONTENT_TYPE, output.media_type())], body).into_response();
     Ok(Answered { response, rows })
 }
 

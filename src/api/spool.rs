@@ -1,5 +1,9 @@
 //! A long answer on its way: in memory while it is short, on disk when it is not.
 
+use super::AppState;
+use super::error::ApiError;
+use super::outgoing::outgoing;
+use crate::serving::ReadyModel;
 use axum::body::Body;
 use std::cell::Cell;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -57,10 +61,10 @@ pub(super) struct Spooled(SpooledTempFile);
 
 impl Spooled {
     /// As the body of a response.
-    pub(super) fn into_body(self) -> Body {
+    pub(super) fn into_body(self, state: &AppState, model: &ReadyModel) -> Result<Body, ApiError> {
         match self.0.into_inner() {
-            SpooledData::InMemory(bytes) => Body::from(bytes.into_inner()),
-            SpooledData::OnDisk(file) => Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file))),
+            SpooledData::InMemory(bytes) => outgoing(state, model, bytes.into_inner()),
+            SpooledData::OnDisk(file) => Ok(Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)))),
         }
     }
 }

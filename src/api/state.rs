@@ -29,6 +29,9 @@ pub struct Shared {
     pub(super) streams: Arc<Semaphore>,
     /// Kibibytes of large bodies.
     pub(super) bodies: Arc<Semaphore>,
+    /// Kibibytes of large answers on their way, and how many there are of them in all.
+    pub(super) answers: Arc<Semaphore>,
+    pub(super) answer_kibibytes: usize,
     ready: watch::Sender<bool>,
 }
 
@@ -52,9 +55,12 @@ impl AppState {
     ) -> Self {
         // A body of the largest size must find room when it is alone, compressed and not.
         let bodies = config.max_request_memory.0.max(2 * config.max_request.0 + (1 << 20)) >> 10;
-        let bodies = usize::try_from(bodies).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let permits = |kibibytes| usize::try_from(kibibytes).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let answer_kibibytes = permits(config.max_answer_memory.0 >> 10);
         Self(Arc::new(Shared {
-            bodies: Arc::new(Semaphore::new(bodies)),
+            bodies: Arc::new(Semaphore::new(permits(bodies))),
+            answers: Arc::new(Semaphore::new(answer_kibibytes)),
+            answer_kibibytes,
             uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
             imports: Arc::new(Semaphore::new(1)),
             streams: Arc::new(Semaphore::new(config.max_concurrent_predictions)),

@@ -61,7 +61,7 @@ pub(super) async fn answer_table(
         if exceeded.get() { Err(ApiError::too_large(limit)) } else { outcome }
     })
     .await?;
-    let response = ([(header::CONTENT_TYPE, output.media_type())], spooled.into_body()).into_response();
+    let response = ([(header::CONTENT_TYPE, output.media_type())], spooled.into_body(state, model)?).into_response();
     Ok(Answered { response, rows })
 }
 

@@ -29,6 +29,9 @@ pub enum ContentEncoding {
     Zstd,
 }
 
+/// The memory a zstd stream may ask for is 2 to this power: 8 MiB, as HTTP has it. [RFC 9659]
+const WINDOW_LOG: u32 = 23;
+
 impl ContentEncoding {
     /// The decoded bytes of `source`.
     pub fn decoder<'a>(self, source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
@@ -36,7 +39,11 @@ impl ContentEncoding {
             Self::Identity => Box::new(source),
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
             Self::Deflate => Box::new(Deflated(flate2::bufread::ZlibDecoder::new(BufReader::new(source)))),
-            Self::Zstd => Box::new(zstd::Decoder::new(source)?),
+            Self::Zstd => {
+                let mut decoder = zstd::Decoder::new(source)?;
+                decoder.window_log_max(WINDOW_LOG)?;
+                Box::new(decoder)
+            }
         })
     }
 
@@ -46,7 +53,9 @@ impl ContentEncoding {
             Self::Identity => format!("the connection broke ({error})"),
             Self::Gzip => format!("the gzip stream is damaged or ends early ({error})"),
             Self::Deflate => format!("the deflate stream is damaged or ends early ({error})"),
-            Self::Zstd => format!("the zstd stream is damaged or ends early ({error})"),
+            Self::Zstd => {
+                format!("the zstd stream is damaged or ends early, or asks for a window of more than 8 MiB ({error})")
+            }
         }
     }
 }
@@ -106,6 +115,19 @@ mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::{GzEncoder, ZlibEncoder};
+
+    #[test]
+    fn a_stream_that_asks_for_much_memory_is_refused() {
+        for (window_log, fine) in [(WINDOW_LOG, true), (WINDOW_LOG + 1, false), (27, false)] {
+            let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+            encoder.window_log(window_log).unwrap();
+            encoder.write_all(b"a,b\n1,2\n").unwrap();
+            let stream = encoder.finish().unwrap();
+            let mut decoded = Vec::new();
+            let outcome = ContentEncoding::Zstd.decoder(stream.as_slice()).unwrap().read_to_end(&mut decoded);
+            assert_eq!(outcome.is_ok(), fine, "{window_log}");
+        }
+    }
 
     #[test]
     fn bytes_after_a_compressed_stream_are_seen() {

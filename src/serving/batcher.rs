@@ -7,7 +7,7 @@ use crate::telemetry::ModelMeters;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -50,8 +50,6 @@ pub struct Batcher {
     pool: PredictionPool,
     meters: Arc<ModelMeters>,
     queue: Mutex<Queue>,
-    /// Tells a thread that waits for company that some came.
-    arrived: Condvar,
 }
 
 impl Batcher {
@@ -62,7 +60,7 @@ impl Batcher {
         pool: PredictionPool,
         meters: Arc<ModelMeters>,
     ) -> Arc<Self> {
-        Arc::new(Self { predictor, limits, pool, meters, queue: Mutex::default(), arrived: Condvar::new() })
+        Arc::new(Self { predictor, limits, pool, meters, queue: Mutex::default() })
     }
 
     /// The predictions of a block of rows, computed together with what else is waiting. With `patient` the rows are
@@ -115,12 +113,29 @@ impl Batcher {
             queue.push(Entry { block, range, extras, since, deadline, counted, reply }, bulk);
             replies.push(receiver);
         }
+        self.call(queue, since);
+        Ok(replies)
+    }
+
+    /// Calls threads for what waits. While it waits for company none is taken from other models.
+    fn call(self: &Arc<Self>, mut queue: MutexGuard<Queue>, now: Instant) {
+        let called = match queue.patience(&self.limits, now) {
+            None => queue.call(self.pool.threads()),
+            Some(until) => {
+                if queue.begin_timing() {
+                    let batcher = Arc::clone(self);
+                    self.pool.run_at(until, move || {
+                        let mut queue = batcher.lock();
+                        queue.end_timing();
+                        batcher.call(queue, Instant::now());
+                    });
+                }
+                0
+            }
+        };
         self.meters.queued(queue.rows());
-        let called = queue.call(self.pool.threads());
         drop(queue);
         self.schedule(called);
-        self.arrived.notify_all();
-        Ok(replies)
     }
 
     fn schedule(self: &Arc<Self>, threads: usize) {
@@ -141,21 +156,13 @@ impl Batcher {
         if computed {
             queue.computed();
         }
-        let called = queue.call(self.pool.threads());
-        drop(queue);
-        self.schedule(called);
+        self.call(queue, Instant::now());
     }
 
-    /// Takes entries that go together, after waiting for company where that is wanted.
+    /// Takes entries that go together.
     fn next_batch(&self) -> Vec<Entry> {
         let mut queue = self.lock();
-        let mut now = Instant::now();
-        while let Some(until) = queue.patience(&self.limits, now) {
-            let patience = until.saturating_duration_since(now);
-            queue = self.arrived.wait_timeout(queue, patience).unwrap_or_else(PoisonError::into_inner).0;
-            now = Instant::now();
-        }
-        let batch = queue.take(&self.limits, now);
+        let batch = queue.take(&self.limits, Instant::now());
         self.meters.queued(queue.rows());
         batch
     }

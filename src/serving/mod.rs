@@ -24,6 +24,9 @@ mod formats;
 /// Threads that predict.
 mod pool;
 
+/// Tasks for later.
+mod timer;
+
 /// Rows that wait for a thread.
 mod queue;
 

@@ -1,8 +1,10 @@
 //! Threads that predict, apart from those that train and those that serve sockets.
 
+use super::timer::Timer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -11,6 +13,7 @@ type Task = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 pub struct PredictionPool {
     tasks: Sender<Task>,
+    timer: Timer,
     threads: usize,
 }
 
@@ -23,7 +26,12 @@ impl PredictionPool {
             let waiting = Arc::clone(&waiting);
             std::thread::Builder::new().name(format!("predict-{number}")).spawn(move || work(&waiting))?;
         }
-        Ok(Self { tasks, threads })
+        Ok(Self { tasks, timer: Timer::start()?, threads })
+    }
+
+    /// Runs a short task when the time has come, on none of the threads.
+    pub(super) fn run_at(&self, time: Instant, task: impl FnOnce() + Send + 'static) {
+        self.timer.run_at(time, task);
     }
 
     /// How many threads there are.

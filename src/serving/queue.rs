@@ -61,6 +61,8 @@ pub(super) struct Queue {
     called: usize,
     /// Threads that compute.
     computing: usize,
+    /// Whether a task is due when the first has waited long enough.
+    timed: bool,
     purged: Option<Instant>,
 }
 
@@ -110,7 +112,17 @@ impl Queue {
         wanted
     }
 
-    /// Until when a thread that was called waits for company; none when there is no reason to.
+    /// Whether nothing looks after what waits for company yet; from now on something does.
+    pub(super) fn begin_timing(&mut self) -> bool {
+        !std::mem::replace(&mut self.timed, true)
+    }
+
+    /// The time has come.
+    pub(super) fn end_timing(&mut self) {
+        self.timed = false;
+    }
+
+    /// Until when what waits does so for company; none when there is no reason to.
     pub(super) fn patience(&mut self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
         // Whoever comes after one that is gone waits for company as if alone.
         while self.quick.front().is_some_and(|entry| entry.is_dead(now))

@@ -155,9 +155,7 @@ impl Shelf {
 
     /// Forgets a version that was deleted.
     pub fn forget(&self, version: &ModelVersion) {
-        if let Some(removed) = self.state().remove(&version.artifact) {
-            removed.meters.forget();
-        }
+        self.state().remove(&version.artifact);
         self.settings.metrics.forget(&version.name, version.version);
     }
 

@@ -4,8 +4,8 @@ use super::predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
 use super::tally::Tally;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 /// The meters of one version of a model.
@@ -37,7 +37,7 @@ pub struct ModelMeters {
     endings: [[OnceLock<Ending>; Outcome::ALL.len()]; Protocol::ALL.len()],
     request_rows: [OnceLock<Tally>; Protocol::ALL.len()],
     /// Whether the version is gone: no series begins any more.
-    forgotten: AtomicBool,
+    gone: Arc<AtomicBool>,
     metrics: PredictionMetrics,
     labels: VersionLabels,
 }
@@ -70,7 +70,7 @@ impl PredictionMetrics {
             failures: Total::default(),
             endings: Default::default(),
             request_rows: Default::default(),
-            forgotten: AtomicBool::new(false),
+            gone: self.gone(&labels),
             metrics: self.clone(),
             labels,
         }
@@ -140,13 +140,12 @@ impl ModelMeters {
 
     /// The version is gone: its series go, and requests in flight begin none anew.
     pub fn forget(&self) {
-        self.forgotten.store(true, Ordering::Relaxed);
         self.metrics.forget(&self.labels.model, self.labels.version);
     }
 
     /// Where a series begins: for a version that is gone, where nobody sees it.
     fn begun(&self) -> PredictionMetrics {
-        if self.forgotten.load(Ordering::Relaxed) { PredictionMetrics::unseen() } else { self.metrics.clone() }
+        if self.gone.load(Ordering::Relaxed) { PredictionMetrics::unseen() } else { self.metrics.clone() }
     }
 }
 
@@ -182,5 +181,27 @@ impl StageMeter {
     pub fn observe(&self, duration: Duration) {
         self.seconds.observe(duration.as_secs_f64());
         self.total.add(duration);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy that memory gave up still answers what it has begun when its version is deleted.
+    #[test]
+    fn a_version_that_is_gone_begins_no_series_whoever_has_its_meters() {
+        let mut registry = prometheus_client::registry::Registry::default();
+        let metrics = PredictionMetrics::register(&mut registry);
+        let (evicted, ready) = (metrics.of("m", 1), metrics.of("m", 1));
+        ready.forget();
+        evicted.answered(Protocol::Native, Duration::ZERO, 1);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(!text.contains("model=\"m\""), "{text}");
+        metrics.of("m", 1).answered(Protocol::Native, Duration::ZERO, 1);
+        text.clear();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("model=\"m\""), "its name and number may come again");
     }
 }

@@ -8,6 +8,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// One version of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -114,9 +117,21 @@ pub struct PredictionMetrics {
     pub(super) queued_rows: Family<VersionLabels, Gauge>,
     shed: Family<ShedLabels, Counter>,
     pub(super) model_bytes: Family<VersionLabels, Gauge>,
+    /// For each version whether it is gone, known to all that have its meters: a copy may outlive its place in memory.
+    gone: Arc<Mutex<HashMap<VersionLabels, Weak<AtomicBool>>>>,
 }
 
 impl PredictionMetrics {
+    /// Whether a version is gone, now and later.
+    pub(super) fn gone(&self, labels: &VersionLabels) -> Arc<AtomicBool> {
+        let mut known = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(labels).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let gone = Arc::default();
+            known.insert(labels.clone(), Arc::downgrade(&gone));
+            gone
+        })
+    }
+
     /// Metrics that nobody reads.
     pub(super) fn unseen() -> Self {
         let stages: fn() -> Tally = || Tally::new(exponential_buckets(0.000_002, 4.0, 12));
@@ -135,6 +150,7 @@ impl PredictionMetrics {
             queued_rows: Family::default(),
             shed: Family::default(),
             model_bytes: Family::default(),
+            gone: Arc::default(),
         }
     }
 
@@ -183,6 +199,10 @@ impl PredictionMetrics {
     /// Drops the series of a version that is gone, or every scrape would grow by each model ever trained.
     pub fn forget(&self, model: &str, version: u32) {
         let labels = VersionLabels { model: model.to_owned(), version };
+        let known = self.gone.lock().unwrap_or_else(PoisonError::into_inner).remove(&labels);
+        if let Some(gone) = known.and_then(|gone| gone.upgrade()) {
+            gone.store(true, Ordering::Relaxed);
+        }
         self.rows.remove(&labels);
         self.unknown_levels.remove(&labels);
         self.batches.remove(&labels);

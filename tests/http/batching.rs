@@ -182,3 +182,22 @@ async fn a_large_request_waits_for_no_company_and_a_small_one_not_beyond_its_dea
     small.ok(200); // computed as soon as there is other work: a thread that waits keeps nobody
     assert!(large - start < Duration::from_secs(1));
 }
+
+#[tokio::test]
+async fn rows_that_wait_for_company_keep_no_thread_from_others() {
+    let service = service(&["--max-queue-delay-us", "5000000"]).await;
+    let spec = json!({"features": {"count": 640}, "lambda": 1e-3, "spread": true, "guarantees": {"exact_rows": 0}});
+    assert_eq!(service.train("other", "waves", &spec).await["status"], "succeeded");
+    let rows: Vec<Value> = (0..200).map(row).collect();
+    let others = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        service.post("/api/v1/models/other/predict", &body(&rows)).await.ok(200);
+        Instant::now()
+    };
+    let waiting = async {
+        service.send(request(&row(1), None)).await.ok(200);
+        Instant::now()
+    };
+    let (waited, other) = tokio::join!(waiting, others);
+    assert!(other < waited, "a large request of another model waits for nobody");
+}

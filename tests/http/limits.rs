@@ -105,6 +105,34 @@ async fn large_bodies_share_their_memory() {
 }
 
 #[tokio::test]
+async fn answers_that_nobody_takes_share_their_memory() {
+    let service = Service::with(&["--max-answer-memory", "12MiB"]);
+    service.upload("name=waves", waves(120)).await.ok(201);
+    let spec = json!({"features": {"count": 8}, "lambda": 1e-3, "calibration_fraction": 0.2});
+    assert_eq!(service.train("waves", "waves", &spec).await["status"], "succeeded");
+    let address = service.listen().await;
+    let body = large(1_700_000 - 17).replace("]]}", "]],\"outputs\":[\"value\",\"interval\"]}"); // 100,000 rows
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut deaf = socket.connect(address).await.unwrap();
+    let head = format!("POST {PREDICT} HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n", body.len());
+    deaf.write_all(head.as_bytes()).await.unwrap();
+    deaf.write_all(body.as_bytes()).await.unwrap();
+    let mut first = [0; 400];
+    deaf.read_exact(&mut first).await.unwrap();
+    let first = String::from_utf8_lossy(&first).into_owned();
+    assert!(first.starts_with("HTTP/1.1 200 OK") && first.contains("content-length: "), "{first}");
+
+    service.post_as(PREDICT, "application/json", body.clone()).await.refused(503, "overloaded");
+    service.post(PREDICT, &json!({"rows": [[0.5, "red", true]]})).await.ok(200);
+    drop(deaf);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let answer = service.post_as(PREDICT, "application/json", body).await;
+    assert!(answer.bytes.len() > 6 << 20, "{}", answer.bytes.len());
+    assert_eq!(answer.ok(200)["predictions"].as_array().unwrap().len(), 100_000);
+}
+
+#[tokio::test]
 async fn tables_and_answers_have_limits() {
     let lines = "[0.5, \"red\", true]\n".repeat(6000);
     let short = service(&["--max-table-rows", "5000", "--max-answer-numbers", "10"]).await;

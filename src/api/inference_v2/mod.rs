@@ -30,6 +30,7 @@ use super::accept::{Range, field_lines};
 use super::body::WholeBody;
 use super::error::ApiError;
 use super::extract::ModelPath;
+use super::outgoing::outgoing;
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::watch::Watch;
@@ -108,8 +109,8 @@ async fn answer_by(
     let predictions = score(model, block, &asked.outputs, deadline, "/rows").await?;
     let writer = Arc::clone(model);
     let long = is_long(model, &asked.outputs, &predictions);
-    let response = sized(long, move || encode(&writer, &asked, &predictions, coding)).await?;
-    Ok(Answered { response, rows })
+    let (bytes, head) = sized(long, move || encode(&writer, &asked, &predictions, coding)).await?;
+    Ok(Answered { response: (head, outgoing(state, model, bytes)?).into_response(), rows })
 }
 
 /// What a request asks for.
@@ -153,7 +154,7 @@ fn encode(
     asked: &Asked,
     predictions: &Predictions,
     coding: Option<Coding>,
-) -> Result<Response, ApiError> {
+) -> Result<(Vec<u8>, HeaderMap), ApiError> {
     let start = Instant::now();
     let fitted = model.predictor.model();
     let labels = fitted.head.labels().map_or(&[][..], |labels| &labels.labels);
@@ -226,20 +227,25 @@ impl Coding {
     }
 }
 
-/// The answer, compressed where the client takes it.
-fn compressed(coding: Option<Coding>, bytes: Vec<u8>, json_length: Option<usize>) -> Result<Response, ApiError> {
+/// The bytes of an answer, compressed where the client takes it, and the headers that say so.
+fn compressed(
+    coding: Option<Coding>,
+    bytes: Vec<u8>,
+    json_length: Option<usize>,
+) -> Result<(Vec<u8>, HeaderMap), ApiError> {
     let coding = coding.filter(|_| bytes.len() >= WORTH_COMPRESSING);
     let bytes = match coding {
         Some(coding) => coding.encode(&bytes)?,
         None => bytes,
     };
     let media_type = if json_length.is_some() { "application/octet-stream" } else { "application/json" };
-    let mut response = ([(header::CONTENT_TYPE, media_type)], bytes).into_response();
+    let mut head = HeaderMap::with_capacity(3);
+    head.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     if let Some(coding) = coding {
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+        head.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
     }
     if let Some(length) = json_length {
-        response.headers_mut().insert(JSON_LENGTH, HeaderValue::from(length));
+        head.insert(JSON_LENGTH, HeaderValue::from(length));
     }
-    Ok(response)
+    Ok((bytes, head))
 }

@@ -116,15 +116,16 @@ impl Grid {
     }
 
     fn push(&mut self, json: &mut Jiter, peek: Peek) -> Result<(), Refusal> {
-        let other = match read_cell(json, peek)? {
-            Some(Cell::Number(number)) => {
+        let other = match read_cell(json, peek) {
+            Ok(Some(Cell::Number(number))) => {
                 self.numbers.push(number);
                 return Ok(());
             }
-            Some(Cell::Missing) => Other::Missing,
-            Some(Cell::Boolean(value)) => Other::Boolean(value),
-            Some(Cell::Text(text)) => Other::Text(text.to_owned()),
-            None => Other::Nested,
+            Ok(Some(Cell::Missing)) => Other::Missing,
+            Ok(Some(Cell::Boolean(value))) => Other::Boolean(value),
+            Ok(Some(Cell::Text(text))) => Other::Text(text.to_owned()),
+            Ok(None) => Other::Nested,
+            Err(error) => return Err(Refusal::json(json, &error)),
         };
         self.others.push((self.numbers.len(), other));
         self.numbers.push(f64::NAN);

@@ -233,11 +233,13 @@ pub(super) fn read_record(
                     return Err(Refusal::twice(&pointer(place, &columns[column].name)));
                 }
                 let peek = json.peek().map_err(|error| Refusal::json(json, &error))?;
-                let outcome = match read_cell(json, peek)? {
-                    Some(cell) => block.set(model, column, cell).map_err(|error| error.at(place, &columns[column])),
-                    None => Err(Refusal::invalid(pointer(place, &columns[column].name), NOT_A_CELL)),
-                };
-                outcome?;
+                match read_cell(json, peek) {
+                    Ok(Some(cell)) => {
+                        block.set(model, column, cell).map_err(|error| error.at(place, &columns[column]))?;
+                    }
+                    Ok(None) => return Err(Refusal::invalid(pointer(place, &columns[column].name), NOT_A_CELL)),
+                    Err(error) => return Err(Refusal::json(json, &error)),
+                }
                 expected = column + 1;
             }
             Err(error) => return Err(Refusal::json(json, &error)),
@@ -267,9 +269,10 @@ pub(super) fn read_row(
     let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
     while let Some(peek) = next {
         if let Some(column) = columns.get(count) {
-            match read_cell(json, peek)? {
-                Some(cell) => block.set(model, count, cell).map_err(|error| error.at(place, column))?,
-                None => return Err(Refusal::invalid(pointer(place, &column.name), NOT_A_CELL)),
+            match read_cell(json, peek) {
+                Ok(Some(cell)) => block.set(model, count, cell).map_err(|error| error.at(place, column))?,
+                Ok(None) => return Err(Refusal::invalid(pointer(place, &column.name), NOT_A_CELL)),
+                Err(error) => return Err(Refusal::json(json, &error)),
             }
         } else {
             json.known_skip(peek).map_err(|error| Refusal::json(json, &error))?;
@@ -311,26 +314,15 @@ fn find_column(
     Ok(found.map_or(Key::Other, Key::Column))
 }
 
-/// The next value as a cell; none for a list or an object, which is passed over.
-pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Option<Cell<'a>>, Refusal> {
-    // The text borrows from the reader, so that the error must be told apart before.
+/// The next value as a cell; none for a list or an object, which is passed over. Its place in the text is for the caller
+/// to find, after an error only: that takes as long as all that was read.
+pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Option<Cell<'a>>, JiterError> {
     match peek {
-        Peek::Null => json.known_null().map(|()| Some(Cell::Missing)).map_err(|error| Refusal::json(json, &error)),
-        Peek::True | Peek::False => {
-            json.known_bool(peek).map(|value| Some(Cell::Boolean(value))).map_err(|error| Refusal::json(json, &error))
-        }
-        Peek::String => {
-            let position = json.current_position();
-            let wrong = |error: JiterError| {
-                let detail = format!("not JSON: {} near line {}", error.error_type, position.line);
-                Refusal::malformed("malformed_json", detail)
-            };
-            json.known_str().map(|text| Some(Cell::Text(text))).map_err(wrong)
-        }
-        Peek::Array | Peek::Object => json.known_skip(peek).map(|()| None).map_err(|error| Refusal::json(json, &error)),
-        _ => {
-            json.known_float(peek).map(|number| Some(Cell::Number(number))).map_err(|error| Refusal::json(json, &error))
-        }
+        Peek::Null => json.known_null().map(|()| Some(Cell::Missing)),
+        Peek::True | Peek::False => json.known_bool(peek).map(|value| Some(Cell::Boolean(value))),
+        Peek::String => json.known_str().map(|text| Some(Cell::Text(text))),
+        Peek::Array | Peek::Object => json.known_skip(peek).map(|()| None),
+        _ => json.known_float(peek).map(|number| Some(Cell::Number(number))),
     }
 }
 

@@ -151,8 +151,11 @@ fn read_single(
         return Err(Refusal::unlike(json, place, "must be a list of cells or an object"));
     };
     block.begin_row();
-    let cell = read_cell(json, peek)?.ok_or_else(|| Refusal::invalid(place, NOT_A_CELL))?;
-    block.set(model, 0, cell).map_err(|error| error.at(place, column))
+    match read_cell(json, peek) {
+        Ok(Some(cell)) => block.set(model, 0, cell).map_err(|error| error.at(place, column)),
+        Ok(None) => Err(Refusal::invalid(place, NOT_A_CELL)),
+        Err(error) => Err(Refusal::json(json, &error)),
+    }
 }
 
 /// Rows as `instances`, or an object with a list for each column, in a body of so many bytes.
@@ -213,10 +216,13 @@ fn read_column(
         } else {
             peek
         };
-        let cell = read_cell(json, peek)?.ok_or_else(|| Refusal::invalid(format!("{place}/{row}"), NOT_A_CELL))?;
-        block
-            .set_at(model, row, column, cell)
-            .map_err(|error| Refusal::invalid(format!("{place}/{row}"), error.to_string()))?;
+        match read_cell(json, peek) {
+            Ok(Some(cell)) => block
+                .set_at(model, row, column, cell)
+                .map_err(|error| Refusal::invalid(format!("{place}/{row}"), error.to_string()))?,
+            Ok(None) => return Err(Refusal::invalid(format!("{place}/{row}"), NOT_A_CELL)),
+            Err(error) => return Err(Refusal::json(json, &error)),
+        }
         if nested && json.array_step().map_err(|error| Refusal::json(json, &error))?.is_some() {
             return Err(Refusal::invalid(format!("{place}/{row}"), "must hold one cell"));
         }
