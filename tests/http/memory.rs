@@ -58,6 +58,9 @@ async fn the_least_recently_used_model_goes_and_comes_back() {
     predict(&service, "a").await.ok(200); // read again
     assert_eq!((memory(&service, "a").await, memory(&service, "b").await), (one, one));
     assert_eq!(memory(&service, "c").await, 0.0, "used before b");
+    let stats = service.get("/v2/models/c/stats").await.ok(200);
+    assert_eq!(stats["model_stats"][0]["inference_count"], 0);
+    assert_eq!(memory(&service, "c").await, 0.0, "statistics drive nobody out");
     let after = predict(&service, "c").await.ok(200);
     assert_eq!(before, after, "the same bits after it was read again");
     assert_eq!(memory(&service, "b").await, 0.0);

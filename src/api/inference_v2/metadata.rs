@@ -5,8 +5,9 @@ use super::super::error::ApiError;
 use super::super::extract::{ModelName, VersionNumber};
 use super::response::inner_shape;
 use crate::dataset::ColumnKind;
-use crate::model::FittedModel;
-use crate::serving::{Output, ReadyModel};
+use crate::model::{FittedModel, ModelVersion};
+use crate::serving::Output;
+use crate::telemetry::{ModelMeters, Total};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -72,7 +73,8 @@ pub(in crate::api) async fn version_ready(
 
 /// `GET /v2/models/stats`: of every version in memory.
 pub(in crate::api) async fn stats(State(state): State<AppState>) -> Json<Value> {
-    let all: Vec<Value> = state.shelf.all().iter().map(|model| statistics(model)).collect();
+    let all = state.shelf.all();
+    let all: Vec<Value> = all.iter().map(|model| statistics(&model.entry, Some(&model.meters))).collect();
     Json(json!({"model_stats": all}))
 }
 
@@ -81,8 +83,7 @@ pub(in crate::api) async fn model_stats(
     State(state): State<AppState>,
     ModelName(name): ModelName,
 ) -> Result<Json<Value>, ApiError> {
-    let model = state.load(&name, None).await?;
-    Ok(Json(json!({"model_stats": [statistics(&model)]})))
+    version_statistics(&state, &name, None)
 }
 
 /// `GET /v2/models/{model}/versions/{version}/stats`.
@@ -91,8 +92,7 @@ pub(in crate::api) async fn version_stats(
     ModelName(name): ModelName,
     VersionNumber(version): VersionNumber,
 ) -> Result<Json<Value>, ApiError> {
-    let model = state.load(&name, Some(version)).await?;
-    Ok(Json(json!({"model_stats": [statistics(&model)]})))
+    version_statistics(&state, &name, Some(version))
 }
 
 async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
@@ -133,23 +133,33 @@ fn inputs(model: &FittedModel) -> Vec<Value> {
     columns.iter().map(column).collect()
 }
 
-/// Since the version was read into memory.
-fn statistics(model: &ReadyModel) -> Value {
-    let meters = &model.meters;
-    let total = |(count, nanoseconds): (u64, u64)| json!({"count": count, "ns": nanoseconds});
+/// Of one version. Asking brings nothing into memory: that could drive others out.
+fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
+    let entry = state.registry.find(name, version)?;
+    let ready = state.shelf.ready(&entry)?;
+    Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
+}
+
+/// Since the version was read into memory; nothing where it is not there.
+fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
+    let number = |read: fn(&ModelMeters) -> u64| meters.map(read).unwrap_or_default();
+    let total = |read: fn(&ModelMeters) -> &Total| {
+        let (count, nanoseconds) = meters.map(|meters| read(meters).get()).unwrap_or_default();
+        json!({"count": count, "ns": nanoseconds})
+    };
     json!({
-        "name": model.entry.name,
-        "version": model.entry.version.to_string(),
-        "last_inference": meters.last_answer_ms(),
-        "inference_count": meters.rows_predicted(),
-        "execution_count": meters.compute.total.get().0,
+        "name": entry.name,
+        "version": entry.version.to_string(),
+        "last_inference": number(ModelMeters::last_answer_ms),
+        "inference_count": number(ModelMeters::rows_predicted),
+        "execution_count": number(|meters| meters.compute.total.get().0),
         "inference_stats": {
-            "success": total(meters.successes.get()),
-            "fail": total(meters.failures.get()),
-            "queue": total(meters.queue.total.get()),
-            "compute_input": total(meters.decode.total.get()),
-            "compute_infer": total(meters.compute.total.get()),
-            "compute_output": total(meters.encode.total.get()),
+            "success": total(|meters| &meters.successes),
+            "fail": total(|meters| &meters.failures),
+            "queue": total(|meters| &meters.queue.total),
+            "compute_input": total(|meters| &meters.decode.total),
+            "compute_infer": total(|meters| &meters.compute.total),
+            "compute_output": total(|meters| &meters.encode.total),
         },
         "batch_stats": [],
     })
