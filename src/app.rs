@@ -2,7 +2,7 @@
 
 use crate::api::{self, AppState, Front};
 use crate::config::Config;
-use crate::database::Database;
+use crate::database::{Database, OpenError};
 use crate::dataset::{DatasetError, DatasetStore};
 use crate::files::DataDir;
 use crate::jobs::{JobError, JobPool, PoolSettings};
@@ -36,7 +36,7 @@ pub enum StartError {
     Threads(std::io::Error),
     /// The database is not usable.
     #[error("the database cannot be used: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[from] OpenError),
     /// The data sets are not usable.
     #[error(transparent)]
     Datasets(#[from] DatasetError),
