@@ -1,5 +1,6 @@
 //! The embedded database: one SQLite file for data sets, jobs and models.
 
+use crate::reserve::{Lent, Reserve};
 use rusqlite::{Connection, Transaction};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,6 +95,7 @@ pub enum OpenError {
 #[derive(Clone)]
 pub struct Database {
     connection: Arc<Mutex<Connection>>,
+    reserve: Reserve,
 }
 
 impl Database {
@@ -105,7 +107,7 @@ impl Database {
         connection.pragma_update(None, "synchronous", "FULL")?; // answered means on disk
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection)?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), reserve: Reserve::beside(path) })
     }
 
     /// Runs `work` in one transaction: all of it or nothing, durable when this returns. Blocks for
@@ -119,6 +121,11 @@ impl Database {
         let outcome = work(&transaction)?;
         transaction.commit()?;
         Ok(outcome)
+    }
+
+    /// Room for a transaction that removes something, even on a full disk; to be held until its files are gone too.
+    pub fn lend_room(&self) -> Lent<'_> {
+        self.reserve.lend()
     }
 
     /// Runs read-only `work`.

@@ -200,6 +200,7 @@ impl ModelRegistry {
     /// Removes an alias; its version stays.
     pub fn remove_alias(&self, name: &str, alias: &str) -> Result<(), RegistryError> {
         self.find(&format!("{name}@{alias}"), None)?;
+        let _room = self.database.lend_room();
         self.database.transact(|transaction| {
             transaction.execute("DELETE FROM aliases WHERE name = ?1 AND alias = ?2", params![name, alias])
         })?;
@@ -237,6 +238,7 @@ impl ModelRegistry {
         check_model_name(name)?;
         let newest = self.find(name, version)?;
         let doomed = if version.is_some() { vec![newest] } else { self.list(Some(name)) };
+        let _room = self.database.lend_room();
         self.database.transact(|transaction| {
             for entry in &doomed {
                 let alias = "SELECT alias FROM aliases WHERE name = ?1 AND version = ?2";
