@@ -2,12 +2,13 @@
 
 use crate::api::{self, AppState, Front};
 use crate::config::Config;
-use crate::database::Database;
+use crate::database::{Database, OpenError};
 use crate::dataset::{DatasetError, DatasetStore};
 use crate::files::DataDir;
 use crate::jobs::{JobError, JobPool, PoolSettings};
 use crate::linalg;
 use crate::model::{ModelRegistry, RegistryError};
+use crate::reserve::Reserve;
 use crate::runner::TrainRunner;
 use crate::serving::{BatchLimits, PredictionPool, Shelf};
 use crate::telemetry::Metrics;
@@ -31,12 +32,20 @@ pub enum StartError {
         /// Why.
         cause: std::io::Error,
     },
+    /// There is no room.
+    #[error("the disk of the data directory {path} is full: {cause}")]
+    DiskFull {
+        /// Which directory.
+        path: String,
+        /// What failed for lack of room.
+        cause: Box<StartError>,
+    },
     /// Threads cannot be had.
     #[error("the prediction threads cannot be started: {0}")]
     Threads(std::io::Error),
     /// The database is not usable.
     #[error("the database cannot be used: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[from] OpenError),
     /// The data sets are not usable.
     #[error(transparent)]
     Datasets(#[from] DatasetError),
@@ -65,8 +74,18 @@ impl App {
         let path = config.data_dir.display().to_string();
         let unusable = |cause| StartError::DataDir { path: path.clone(), cause };
         std::fs::create_dir_all(&config.data_dir).map_err(unusable)?;
-        let lock = File::create(config.data_dir.join("bochner.lock")).map_err(unusable)?;
+        let lock_path = config.data_dir.join("bochner.lock");
+        let lock = File::create(&lock_path).map_err(unusable)?;
         lock.try_lock().map_err(|_| StartError::InUse(path.clone()))?;
+        let reserve = Reserve::beside(&lock_path);
+        let room = reserve.lend();
+        Self::open(config, lock).map_err(|cause| {
+            if room.is_disk_full() { StartError::DiskFull { path, cause: Box::new(cause) } } else { cause }
+        })
+    }
+
+    fn open(config: Config, lock: File) -> Result<Self, StartError> {
+        let unusable = |cause| StartError::DataDir { path: config.data_dir.display().to_string(), cause };
         let directory = DataDir::open(&config.data_dir).map_err(unusable)?;
 
         linalg::use_one_blas_thread();

@@ -1,5 +1,6 @@
 //! The embedded database: one SQLite file for data sets, jobs and models.
 
+use crate::reserve::{Lent, Reserve};
 use rusqlite::{Connection, Transaction};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,21 +75,39 @@ const MIGRATIONS: [&str; 2] = [
 ",
 ];
 
+/// Why the database cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A newer version of us wrote it.
+    #[error("its schema has version {found} and the newest known here is {known}; start the release that wrote it")]
+    Newer {
+        /// In the file.
+        found: usize,
+        /// By this binary.
+        known: usize,
+    },
+    /// It is not readable or not writable.
+    #[error(transparent)]
+    Refused(#[from] rusqlite::Error),
+}
+
 /// A handle to the database; clones share one connection.
 #[derive(Clone)]
 pub struct Database {
     connection: Arc<Mutex<Connection>>,
+    reserve: Reserve,
 }
 
 impl Database {
     /// Opens or makes the file and brings its schema up to date.
-    pub fn open(path: &Path) -> rusqlite::Result<Self> {
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
         let mut connection = Connection::open(path)?;
+        refuse_newer(&connection)?; // before anything is written
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?; // answered means on disk
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection)?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), reserve: Reserve::beside(path) })
     }
 
     /// Runs `work` in one transaction: all of it or nothing, durable when this returns. Blocks for
@@ -104,20 +123,36 @@ impl Database {
         Ok(outcome)
     }
 
+    /// Room for a transaction that removes something, even on a full disk; to be held until its files are gone too.
+    pub fn lend_room(&self) -> Lent<'_> {
+        self.reserve.lend()
+    }
+
     /// Runs read-only `work`.
     pub fn read<T, E: From<rusqlite::Error>>(&self, work: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
         work(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
+/// What a newer schema means cannot be known here, so its data is left alone.
+fn refuse_newer(connection: &Connection) -> Result<(), OpenError> {
+    let found = schema_version(connection)?;
+    let known = MIGRATIONS.len();
+    if found > known { Err(OpenError::Newer { found, known }) } else { Ok(()) }
+}
+
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    let version: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let version = schema_version(&transaction)?;
     for migration in MIGRATIONS.iter().skip(version) {
         transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "user_version", version.max(MIGRATIONS.len()))?;
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
     transaction.commit()
+}
+
+fn schema_version(connection: &Connection) -> rusqlite::Result<usize> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Whether a trigger of the schema refused.
@@ -128,4 +163,23 @@ pub fn refused_by_trigger(error: &rusqlite::Error) -> bool {
 /// The present moment as RFC 3339, in UTC, to the millisecond.
 pub fn now() -> String {
     humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_of_a_newer_release_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bochner.sqlite");
+        let version = |database: &Database| database.read(schema_version).unwrap();
+        assert_eq!(version(&Database::open(&path).unwrap()), MIGRATIONS.len());
+        assert_eq!(version(&Database::open(&path).unwrap()), MIGRATIONS.len());
+        let newer = Connection::open(&path).unwrap();
+        newer.pragma_update(None, "user_version", 9).unwrap();
+        let refusal = Database::open(&path).err().unwrap().to_string();
+        assert!(refusal.contains("version 9") && refusal.contains("known here is 2"), "{refusal}");
+        assert_eq!(schema_version(&newer).unwrap(), 9);
+    }
 }

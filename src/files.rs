@@ -15,11 +15,9 @@ impl DataDir {
     pub fn open(root: &Path) -> io::Result<Self> {
         let directory = Self { root: root.to_owned() };
         for folder in [directory.temporary(), directory.datasets(), directory.artifacts()] {
-            fs::create_dir_all(folder)?;
+            fs::create_dir_all(&folder).map_err(|error| at_path(&folder, &error))?;
         }
-        for entry in fs::read_dir(directory.temporary())? {
-            fs::remove_file(entry?.path())?;
-        }
+        sweep(&directory.temporary(), |_| false)?;
         Ok(directory)
     }
 
@@ -52,16 +50,23 @@ impl DataDir {
 
 /// Removes the files of `folder` whose stem `keep` does not know: left by a crash between the
 /// rename of a file and its entry in the database, or between a deleted entry and its file.
+/// Directories are none of ours, such as the `lost+found` of a volume, and stay.
 pub fn sweep(folder: &Path, keep: impl Fn(&str) -> bool) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+    for entry in fs::read_dir(folder).map_err(|error| at_path(folder, &error))? {
+        let entry = entry?;
+        let path = entry.path();
         let known = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&keep);
-        if !known {
+        if !known && !entry.file_type()?.is_dir() {
             tracing::info!(file = %path.display(), "removing a file that nothing refers to");
-            fs::remove_file(&path)?;
+            fs::remove_file(&path).map_err(|error| at_path(&path, &error))?;
         }
     }
     Ok(())
+}
+
+/// The same error with the path it is about, which the system leaves out.
+pub fn at_path(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Lower-case hexadecimal.
@@ -158,5 +163,26 @@ mod tests {
         sweep(&directory.datasets(), |stem| stem == "known").unwrap();
         assert!(directory.datasets().join("known.table").exists());
         assert!(!directory.datasets().join("orphan.table").exists());
+    }
+
+    #[test]
+    fn directories_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let strangers = [directory.temporary(), directory.datasets()].map(|folder| folder.join("lost+found"));
+        for stranger in &strangers {
+            fs::create_dir(stranger).unwrap();
+        }
+        let directory = DataDir::open(folder.path()).unwrap();
+        sweep(&directory.datasets(), |_| false).unwrap();
+        assert!(strangers.iter().all(|stranger| stranger.is_dir()));
+    }
+
+    #[test]
+    fn a_refusal_names_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("datasets"), b"no folder").unwrap();
+        let refusal = DataDir::open(folder.path()).unwrap_err().to_string();
+        assert!(refusal.contains(folder.path().join("datasets").to_str().unwrap()), "{refusal}");
     }
 }

@@ -56,6 +56,9 @@ pub mod database;
 /// Files that are either whole or absent.
 pub mod files;
 
+/// Room to clear a full disk.
+pub mod reserve;
+
 /// Reproducible randomness.
 pub mod random;
 

@@ -20,6 +20,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "jobs",
             "linalg",
             "model",
+            "reserve",
             "runner",
             "serving",
             "telemetry",
@@ -53,7 +54,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("features", &["linalg", "random"]),
     ("theory", &[]),
     ("config", &[]),
-    ("database", &[]),
+    ("database", &["reserve"]),
     ("files", &[]),
     ("lib", &[]),
 ];

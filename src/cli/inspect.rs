@@ -2,7 +2,7 @@
 
 use crate::model::{decode, read_header};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// Levels, labels or columns named in full; of more, the first ones.
@@ -18,9 +18,12 @@ pub(super) fn inspect(file: &Path, as_json: bool) -> Result<(), String> {
     let bytes = std::fs::read(file).map_err(|error| refusal(&error))?;
     let description = describe(&bytes).map_err(|error| refusal(&error))?;
     let text = if as_json { format!("{description:#}\n") } else { page(&description) };
-    // Whoever reads may have seen enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(())
+    let mut target = std::io::stdout();
+    match target.write_all(text.as_bytes()).and_then(|()| target.flush()) {
+        // Whoever reads may have seen enough: a closed pipe is no error.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("what it holds cannot be written: {error}")),
+        _ => Ok(()),
+    }
 }
 
 /// What the service tells about a model, with the artifact's own header before it.

@@ -164,6 +164,7 @@ impl DatasetStore {
     pub fn delete(&self, id_or_name: &str) -> Result<(), DatasetError> {
         let id = self.find(id_or_name)?.id;
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _room = self.database.lend_room();
         let removed = self.database.transact(|transaction| -> Result<_, DatasetError> {
             let removed = transaction.execute("DELETE FROM datasets WHERE id = ?1", [&id]);
             removed.map_err(|error| {

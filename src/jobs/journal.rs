@@ -179,6 +179,7 @@ impl Journal {
 
     /// Asks for the end of a job: at once where it waits, soon where it runs.
     pub(super) fn cancel(&self, id: &str) -> Result<Job, JobError> {
+        let _room = self.database.lend_room();
         self.database.transact(|transaction| {
             let job = find(transaction, id)?;
             match job.status {
@@ -199,6 +200,7 @@ impl Journal {
 
     /// Forgets a finished job.
     pub(super) fn delete(&self, id: &str) -> Result<(), JobError> {
+        let _room = self.database.lend_room();
         self.database.transact(|transaction| {
             let job = find(transaction, id)?;
             if !job.status.is_final() {

@@ -12,8 +12,11 @@ mod control;
 /// Who goes first on a full machine.
 mod priority;
 
-/// The queue and the threads that work it off.
+/// The queue and who works it off.
 mod pool;
+
+/// The life of one of its threads.
+mod worker;
 
 pub use control::{Control, Progress};
 pub use job::{Failure, Job, NewJob, Status};

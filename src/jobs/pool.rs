@@ -1,4 +1,4 @@
-//! The queue and the named threads that work it off.
+//! The queue and who works it off.
 
 use super::control::StopReason;
 use super::journal::Journal;
@@ -7,7 +7,6 @@ use super::{Control, Failure, Job, JobError, NewJob, Progress, Status};
 use crate::database::Database;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -34,25 +33,23 @@ pub struct JobPool {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    journal: Journal,
+/// What the handles and the workers share.
+pub(super) struct Shared {
+    pub(super) journal: Journal,
     settings: PoolSettings,
     state: Mutex<State>,
     /// Wakes workers: a job was queued, or the end is near.
-    wake: Condvar,
+    pub(super) wake: Condvar,
     /// Ids of jobs that changed.
-    changes: broadcast::Sender<String>,
+    pub(super) changes: broadcast::Sender<String>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct State {
-    running: HashMap<String, Control>,
-    draining: bool,
+pub(super) struct State {
+    pub(super) running: HashMap<String, Control>,
+    pub(super) draining: bool,
 }
-
-/// How long a worker waits when the database refuses, before it looks again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl JobPool {
     /// Opens the journal and starts the workers.
@@ -86,9 +83,10 @@ impl JobPool {
         }
         let job = self.shared.journal.submit(request, self.shared.settings.queue_limit)?;
         self.shared.changed(&job.id);
-        // Under the lock, so that no worker misses it between looking and waiting.
+        // Under the lock, so that no worker misses it between looking and waiting; all of them, since one may wait
+        // for the disk and not for a job.
         let _state = self.shared.state();
-        self.shared.wake.notify_one();
+        self.shared.wake.notify_all();
         Ok(job)
     }
 
@@ -165,77 +163,14 @@ impl JobPool {
 }
 
 impl Shared {
-    /// One worker's life.
-    fn work(&self, runner: &dyn Runner) {
-        while let Some((job, control)) = self.next() {
-            let span = tracing::info_span!("job", id = job.id, model = job.request.model, attempt = job.attempt);
-            let _entered = span.enter();
-            tracing::info!("started");
-            let outcome = catch_unwind(AssertUnwindSafe(|| runner.run(&job, &control)))
-                .unwrap_or_else(|payload| Err(panicked(payload.as_ref())));
-            self.end(&job, &control, &outcome);
-        }
-    }
-
-    /// Waits for a job; nothing once the service is going down.
-    fn next(&self) -> Option<(Job, Control)> {
-        let mut state = self.state();
-        loop {
-            if state.draining {
-                return None;
-            }
-            match self.journal.claim() {
-                Ok(Some(job)) => {
-                    let (changes, id) = (self.changes.clone(), job.id.clone());
-                    let control = Control::new(move || drop(changes.send(id.clone())));
-                    state.running.insert(job.id.clone(), control.clone());
-                    self.changed(&job.id);
-                    return Some((job, control));
-                }
-                Ok(None) => state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Err(error) => {
-                    tracing::error!(%error, "no job could be claimed");
-                    let waited = self.wake.wait_timeout(state, RETRY_AFTER);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
-            }
-        }
-    }
-
-    fn end(&self, job: &Job, control: &Control, outcome: &Result<Value, Failure>) {
-        let written = match (outcome, control.stopped_by()) {
-            // Finished all the same: the work is done and must not be done again.
-            (Ok(_), _) | (Err(_), None) => self.journal.finish(&job.id, outcome),
-            (Err(_), Some(StopReason::Canceled)) => self.journal.canceled(&job.id),
-            (Err(_), Some(StopReason::Shutdown)) => self.journal.requeue(&job.id),
-        };
-        match (&written, outcome) {
-            (Err(error), _) => tracing::error!(%error, "the end of the job could not be written; it will run again"),
-            (Ok(()), Ok(_)) => tracing::info!("succeeded"),
-            (Ok(()), Err(failure)) => tracing::warn!(code = failure.code, detail = failure.detail, "ended"),
-        }
-        self.state().running.remove(&job.id);
-        self.changed(&job.id);
-    }
-
-    fn changed(&self, id: &str) {
+    pub(super) fn changed(&self, id: &str) {
         // Nobody listening is fine.
         let _ = self.changes.send(id.to_owned());
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
-    let message = payload
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| payload.downcast_ref::<&str>().copied())
-        .unwrap_or("no message");
-    tracing::error!(message, "the job panicked");
-    Failure { code: "internal".into(), detail: "training failed unexpectedly; the log of the service says why".into() }
 }
 
 #[cfg(test)]
@@ -355,6 +290,31 @@ mod tests {
         let job = first.find(&job.id).unwrap();
         assert_eq!((job.status, job.attempt), (Status::Queued, 0));
         assert!(matches!(first.submit(&request("work")), Err(JobError::Draining)));
+    }
+
+    /// As on a full disk: the job ends when there is room again, or runs again after a restart.
+    #[test]
+    fn an_end_that_cannot_be_written_is_tried_again() {
+        let (_folder, database) = database();
+        let refuse_writes = |refuse: bool| {
+            database.read(|connection| connection.pragma_update(None, "query_only", refuse)).unwrap();
+        };
+        let (pool, started) = pool(&database, 1);
+        let job = pool.submit(&request("wait")).unwrap();
+        started.recv().unwrap();
+        refuse_writes(true);
+        pool.shared.state().running[&job.id].stop(StopReason::Canceled);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(pool.find(&job.id).unwrap().status, Status::Running);
+        refuse_writes(false);
+        wait_for(&pool, &job.id, Status::Canceled);
+
+        let job = pool.submit(&request("wait")).unwrap();
+        started.recv().unwrap();
+        refuse_writes(true);
+        assert!(pool.drain(Duration::from_secs(60)));
+        refuse_writes(false);
+        assert_eq!(pool.find(&job.id).unwrap().status, Status::Running);
     }
 
     #[test]

@@ -45,12 +45,16 @@ mod version;
 /// Which models there are, in memory.
 mod catalogue;
 
+/// Why the registry refused.
+mod error;
+
 /// Names, versions and where their artifacts lie.
 mod registry;
 
 pub use artifact::{ARTIFACT_HEADER, ArtifactError, ArtifactHeader};
 pub use artifact::{artifact_length, decode, encode, read_artifact, read_header};
 pub use coding::TargetCoding;
+pub use error::RegistryError;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
@@ -58,7 +62,7 @@ pub use inputs::InputPipeline;
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::{Extras, Predictions, Predictor};
-pub use registry::{ModelRegistry, RegistryError, StoredArtifact};
+pub use registry::{ModelRegistry, StoredArtifact};
 pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,

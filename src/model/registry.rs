@@ -2,9 +2,9 @@
 
 use super::catalogue::{Catalogue, Entry, from_row};
 use super::version::ModelReference;
-use super::{ArtifactError, FittedModel, ModelVersion, check_alias, check_model_name, decode, encode};
+use super::{FittedModel, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
 use crate::database::{Database, now};
-use crate::files::{DataDir, hex, sweep};
+use crate::files::{DataDir, at_path, hex, sweep};
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashSet};
@@ -12,80 +12,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-
-/// Why the registry refused.
-#[derive(Debug, thiserror::Error)]
-pub enum RegistryError {
-    /// A name that could not be a file, a label or a path segment everywhere.
-    #[error("'{name}' is not a model name: 1 to 64 of a-z A-Z 0-9 . _ - and the first a letter or digit")]
-    Name {
-        /// As given.
-        name: String,
-    },
-    /// No such model.
-    #[error("there is no model '{name}'")]
-    NotFound {
-        /// As asked for.
-        name: String,
-    },
-    /// No such version.
-    #[error("model '{name}' has no version {version}")]
-    NoVersion {
-        /// Of the model.
-        name: String,
-        /// As asked for.
-        version: u32,
-    },
-    /// A text that cannot be an alias.
-    #[error("'{alias}' is not an alias: 1 to 64 of a-z A-Z 0-9 . _ - , the first a letter or digit, and not a number")]
-    Alias {
-        /// As given.
-        alias: String,
-    },
-    /// No such alias.
-    #[error("model '{name}' has no alias '{alias}'")]
-    NoAlias {
-        /// Of the model.
-        name: String,
-        /// As asked for.
-        alias: String,
-    },
-    /// Aliases point at what was to be deleted.
-    #[error("model '{name}' version {version} has the alias '{alias}'; move or delete the alias first")]
-    Aliased {
-        /// Of the model.
-        name: String,
-        /// Of the model.
-        version: u32,
-        /// One that points there.
-        alias: String,
-    },
-    /// The artifact on disk is not usable.
-    #[error("the artifact of model '{name}' version {version} cannot be used: {cause}")]
-    Artifact {
-        /// Of the model.
-        name: String,
-        /// Of the model.
-        version: u32,
-        /// Why.
-        cause: ArtifactError,
-    },
-    /// Another version came first.
-    #[error("model '{name}' has a newer version")]
-    Superseded {
-        /// Of the model.
-        name: String,
-    },
-    /// A new artifact could not be made.
-    #[error("the artifact could not be made: {0}")]
-    Encode(#[from] ArtifactError),
-    /// The disk refused.
-    #[error("storage failed: {0}")]
-    Storage(#[from] std::io::Error),
-    /// The database refused.
-    #[error("the database failed: {0}")]
-    Database(#[from] rusqlite::Error),
-}
 
 /// An artifact on disk that no version has yet. Should none ever have it, it is removed at the next start.
 pub struct StoredArtifact {
@@ -274,6 +200,7 @@ impl ModelRegistry {
     /// Removes an alias; its version stays.
     pub fn remove_alias(&self, name: &str, alias: &str) -> Result<(), RegistryError> {
         self.find(&format!("{name}@{alias}"), None)?;
+        let _room = self.database.lend_room();
         self.database.transact(|transaction| {
             transaction.execute("DELETE FROM aliases WHERE name = ?1 AND alias = ?2", params![name, alias])
         })?;
@@ -291,15 +218,18 @@ impl ModelRegistry {
         })
     }
 
-    /// The artifact of a version as it lies on disk.
+    /// The artifact of a version as it lies on disk. A file that is missing is our fault, unless the version went or was
+    /// replaced since it was looked up.
     pub fn artifact(&self, entry: &ModelVersion) -> Result<File, RegistryError> {
-        match File::open(self.path(&entry.artifact)) {
-            // Deleted since it was looked up.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version })
+        let path = self.path(&entry.artifact);
+        File::open(&path).map_err(|error| {
+            let known = self.find(&entry.name, Some(entry.version));
+            let is_there = known.is_ok_and(|known| known.artifact == entry.artifact);
+            if error.kind() == ErrorKind::NotFound && !is_there {
+                return RegistryError::NoVersion { name: entry.name.clone(), version: entry.version };
             }
-            outcome => Ok(outcome?),
-        }
+            at_path(&path, &error).into()
+        })
     }
 
     /// Removes one version, or all of a model, and tells which; refused while an alias points there. Version
@@ -308,6 +238,7 @@ impl ModelRegistry {
         check_model_name(name)?;
         let newest = self.find(name, version)?;
         let doomed = if version.is_some() { vec![newest] } else { self.list(Some(name)) };
+        let _room = self.database.lend_room();
         self.database.transact(|transaction| {
             for entry in &doomed {
                 let alias = "SELECT alias FROM aliases WHERE name = ?1 AND version = ?2";
@@ -363,14 +294,19 @@ fn find_artifact(connection: &Connection, artifact: &str) -> Result<Option<Model
 mod tests {
     use super::*;
 
-    /// Whoever asks meanwhile gets the version before; whoever asks afterwards finds it ready.
-    #[test]
-    fn a_version_is_visible_only_when_it_is_ready() {
+    fn registry_and_model() -> (tempfile::TempDir, ModelRegistry, FittedModel) {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDir::open(folder.path()).unwrap();
         let database = Database::open(&directory.database()).unwrap();
         let registry = ModelRegistry::open(directory, database).unwrap();
         let model = decode(include_bytes!("../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
+        (folder, registry, model)
+    }
+
+    /// Whoever asks meanwhile gets the version before; whoever asks afterwards finds it ready.
+    #[test]
+    fn a_version_is_visible_only_when_it_is_ready() {
+        let (_folder, registry, model) = registry_and_model();
         let newest = || registry.find("m", None).map(|entry| entry.version).ok();
         for (id, before, now) in [("a", None, Some(1)), ("b", Some(1), Some(2)), ("b", Some(2), Some(2))] {
             let stored = registry.store(id, &model).unwrap();
@@ -385,5 +321,19 @@ mod tests {
         registry.replace(&second, stored, |entry| seen = Some((artifact(), entry.artifact.clone()))).unwrap();
         assert_eq!((seen, artifact()), (Some(("b".into(), "c".into())), "c".into()));
         assert!(!registry.path("b").exists() && registry.path("c").exists());
+    }
+
+    #[test]
+    fn a_missing_artifact_is_our_fault_until_its_version_is_deleted() {
+        let (_folder, registry, model) = registry_and_model();
+        let stored = registry.store("a", &model).unwrap();
+        let entry = registry.publish("m", &stored, "{}", None, |_| {}).unwrap();
+        let path = registry.path("a");
+        std::fs::remove_file(&path).unwrap();
+        let refusal = registry.artifact(&entry).unwrap_err();
+        assert!(matches!(&refusal, RegistryError::Storage(_)), "{refusal}");
+        assert!(refusal.to_string().contains(path.to_str().unwrap()), "{refusal}");
+        registry.delete("m", None).unwrap();
+        assert!(matches!(registry.artifact(&entry), Err(RegistryError::NoVersion { .. })));
     }
 }

@@ -108,3 +108,16 @@ async fn listings_are_paged() {
     service.get("/api/v1/datasets?cursor=nonsense").await.refused(422, "invalid_parameter");
     service.get("/api/v1/datasets?limit=0").await.refused(422, "invalid_parameter");
 }
+
+/// The database needs room even to delete: it is kept from the start on, and taken again after each delete.
+#[tokio::test]
+async fn room_to_clear_a_full_disk_is_kept() {
+    let service = Service::start();
+    let reserve = || service.files("").into_iter().find(|file| file.ends_with("bochner.reserve"));
+    service.upload("name=waves", waves(20)).await.ok(201);
+    let file = reserve().unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 1 << 20);
+    std::fs::remove_file(&file).unwrap();
+    service.call("DELETE", "/api/v1/datasets/waves").await.ok(204);
+    assert_eq!(reserve(), Some(file));
+}

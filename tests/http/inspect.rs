@@ -5,7 +5,7 @@ use crate::process::Process;
 use bochner::model::{decode, encode};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn inspect(arguments: &[&str], file: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bochner")).arg("inspect").args(arguments).arg(file).output().unwrap()
@@ -94,4 +94,24 @@ fn a_terminal_is_not_commanded_by_a_name() {
     std::fs::write(&file, encode(&model).unwrap()).unwrap();
     let page = printed(&inspect(&[], &file));
     assert!(!page.contains('\u{1b}') && page.contains("\u{fffd}[2Jx\u{fffd}y (numeric)"), "{page}");
+}
+
+/// A full disk is told; a reader that has seen enough is none of our business.
+#[test]
+fn what_cannot_be_written_is_an_error_unless_nobody_reads() {
+    let run = |target: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+        command.args(["inspect", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/artifacts/ridge.bochner")]);
+        command.stdout(target).stderr(Stdio::piped()).output().unwrap()
+    };
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = run(full.into());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("bochner: ") && text.contains("No space left"), "{text}");
+
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = run(writer.into());
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
