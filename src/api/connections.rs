@@ -7,7 +7,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -17,22 +16,37 @@ use tower::Service;
 /// After a failure to accept, such as too many open files, others must end first.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// What connections are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// Some time has passed: whoever did nothing in it ends.
+    Look,
+    /// The service stops: whoever is at a request ends with it.
+    Stop,
+}
+
 /// Answers until `stop` ends, then lets every connection finish the request it is at. A connection on which nothing
 /// happens is closed.
 pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output = ()>) {
-    // Each connection holds a receiver: it hears of the end, and is counted.
-    let (stopping, running) = watch::channel(());
+    // Each connection holds a receiver: it hears what is told to all, and is counted.
+    let (telling, hearing) = watch::channel(Word::Look);
+    let idle = front.connection_idle();
+    let mut looks = interval_at(Instant::now() + idle, idle);
     let mut stop = pin!(stop);
     let mut failing = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            _ = looks.tick() => {
+                telling.send_replace(Word::Look);
+                continue;
+            }
             () = &mut stop => break,
         };
         match accepted {
             Ok((stream, _)) => {
                 failing = false;
-                tokio::spawn(answer(stream, front.clone(), running.clone()));
+                tokio::spawn(answer(stream, front.clone(), hearing.clone()));
             }
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
@@ -43,15 +57,15 @@ pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output
         }
     }
     drop(listener);
-    drop(running);
-    let _ = stopping.send(()); // fails where there is no connection
-    stopping.closed().await;
+    drop(hearing);
+    telling.send_replace(Word::Stop);
+    telling.closed().await;
 }
 
-async fn answer(stream: TcpStream, front: Front, mut running: watch::Receiver<()>) {
+async fn answer(stream: TcpStream, front: Front, mut hearing: watch::Receiver<Word>) {
     let _ = stream.set_nodelay(true); // an answer is one write: there is nothing to wait for
-    let pulse = Arc::new(Pulse::default());
-    let socket = TokioIo::new(Felt { stream, pulse: Arc::clone(&pulse) });
+    let pulse = &Pulse::default();
+    let socket = TokioIo::new(Felt { stream, pulse });
     let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| {
         let (under_way, answer) = (pulse.request(), front.clone().call(request.map(Body::new)));
         async move {
@@ -61,23 +75,19 @@ async fn answer(stream: TcpStream, front: Front, mut running: watch::Receiver<()
         }
     });
     let mut connection = pin!(http1::Builder::new().writev(false).serve_connection(socket, service));
-    let (mut stopped, mut stopping) = (pin!(running.changed()), false);
-    let idle = front.connection_idle();
-    let mut looks = interval_at(Instant::now() + idle, idle);
     let outcome = loop {
         tokio::select! {
             biased;
             outcome = &mut connection => break outcome,
-            _ = &mut stopped, if !stopping => {
-                stopping = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            _ = looks.tick() => {
-                if !pulse.beats() {
-                    tracing::debug!("a connection stood idle");
-                    return;
-                }
-            }
+            _ = hearing.changed() => {}
+        }
+        if *hearing.borrow() == Word::Stop {
+            connection.as_mut().graceful_shutdown();
+            break connection.await;
+        }
+        if !pulse.beats() {
+            tracing::debug!("a connection stood idle");
+            return;
         }
     };
     if let Err(error) = outcome {

@@ -127,7 +127,7 @@ fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOpti
         numeric: query.text("numeric").map(|list| list.split(',').map(str::to_owned).collect()).unwrap_or_default(),
         csv: CsvOptions {
             delimiter: query.text("delimiter").map_or(Ok(natural_delimiter), parse_delimiter)?,
-            header: query.parsed("header", "true or false")?.or(csv_header(headers)),
+            header: query.parsed("header", "true or false")?.or_else(|| csv_header(headers)),
         },
         encoding: content_encoding(headers)?,
     })

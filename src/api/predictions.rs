@@ -87,7 +87,10 @@ impl Options {
         Ok(Self {
             input,
             output: accepted_format(headers, input)?,
-            csv: CsvOptions { delimiter, header: query.parsed("header", "true or false")?.or(csv_header(headers)) },
+            csv: CsvOptions {
+                delimiter,
+                header: query.parsed("header", "true or false")?.or_else(|| csv_header(headers)),
+            },
             outputs: OutputRequest {
                 names,
                 top_k: query.parsed("top_k", "a whole number")?,

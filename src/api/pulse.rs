@@ -1,20 +1,25 @@
-//! Whether a connection still does something. A timer for each request would cost more than it protects: there is one
-//! for each connection, which looks whether anything has happened since it last looked.
+//! Whether a connection still does something. A timer for each request, or each connection, would cost more than it
+//! protects: all of them look at once, now and then, whether anything has happened since they last looked.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// What was seen of a connection. All of it happens in the connection's own task, so that no order is needed.
-#[derive(Default)]
 pub(super) struct Pulse {
     /// A request is being answered.
     answering: AtomicBool,
     /// A request came, or some of an answer was taken by the other side.
     moved: AtomicBool,
+}
+
+/// A new connection has moved: its first look may come at once.
+impl Default for Pulse {
+    fn default() -> Self {
+        Self { answering: AtomicBool::new(false), moved: AtomicBool::new(true) }
+    }
 }
 
 impl Pulse {
@@ -26,29 +31,29 @@ impl Pulse {
     }
 
     /// A request is under way as long as the value lives.
-    pub(super) fn request(self: &Arc<Self>) -> UnderWay {
+    pub(super) fn request(&self) -> UnderWay<'_> {
         self.moved.store(true, Ordering::Relaxed);
         self.answering.store(true, Ordering::Relaxed);
-        UnderWay(Arc::clone(self))
+        UnderWay(self)
     }
 }
 
 /// A request under way; HTTP/1.1 has one at a time.
-pub(super) struct UnderWay(Arc<Pulse>);
+pub(super) struct UnderWay<'a>(&'a Pulse);
 
-impl Drop for UnderWay {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.0.answering.store(false, Ordering::Relaxed);
     }
 }
 
 /// A socket whose writes are felt.
-pub(super) struct Felt {
+pub(super) struct Felt<'a> {
     pub(super) stream: TcpStream,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) pulse: &'a Pulse,
 }
 
-impl AsyncRead for Felt {
+impl AsyncRead for Felt<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -58,7 +63,7 @@ impl AsyncRead for Felt {
     }
 }
 
-impl AsyncWrite for Felt {
+impl AsyncWrite for Felt<'_> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if written.is_ready() {

@@ -110,7 +110,7 @@ pub(super) fn counted(
 ) -> Result<Response, ApiError> {
     match outcome {
         Ok(Answered { response, rows }) => {
-            model.meters.answered(protocol, start.elapsed(), rows);
+            model.meters.answered(protocol, start, rows);
             Ok(response)
         }
         Err(error) => {

@@ -6,15 +6,17 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The meters of one version of a model.
 pub struct ModelMeters {
     rows: Counter,
     /// Of them, those since the version was read into memory.
     rows_since: AtomicU64,
-    /// Milliseconds from 1970 to the last answer; 0 before the first.
-    last_answer_ms: AtomicU64,
+    /// When the version was read into memory.
+    since: (Instant, SystemTime),
+    /// Nanoseconds from then to the last answer; 0 before the first.
+    last_answer: AtomicU64,
     /// Cells whose text training never saw.
     pub unknown_levels: Counter,
     batches: Counter,
@@ -56,7 +58,8 @@ impl PredictionMetrics {
         ModelMeters {
             rows: self.rows.get_or_create_owned(&labels),
             rows_since: AtomicU64::new(0),
-            last_answer_ms: AtomicU64::new(0),
+            since: (Instant::now(), SystemTime::now()),
+            last_answer: AtomicU64::new(0),
             unknown_levels: self.unknown_levels.get_or_create_owned(&labels),
             batches: self.batches.get_or_create_owned(&labels),
             batch_rows: self.batch_rows.get_or_create_owned(&labels),
@@ -91,13 +94,18 @@ impl ModelMeters {
 
     /// Milliseconds from 1970 to the last answer since then; 0 where there is none.
     pub fn last_answer_ms(&self) -> u64 {
-        self.last_answer_ms.load(Ordering::Relaxed)
+        let after = self.last_answer.load(Ordering::Relaxed);
+        let since = self.since.1.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let time = since + Duration::from_nanos(after);
+        if after == 0 { 0 } else { u64::try_from(time.as_millis()).unwrap_or_default() }
     }
 
-    /// A request got its predictions, of so many rows.
-    pub fn answered(&self, protocol: Protocol, duration: Duration, rows: usize) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.last_answer_ms.store(u64::try_from(now.as_millis()).unwrap_or_default(), Ordering::Relaxed);
+    /// A request that came at `start` got its predictions, of so many rows.
+    pub fn answered(&self, protocol: Protocol, start: Instant, rows: usize) {
+        let now = Instant::now();
+        let duration = now - start;
+        let after = u64::try_from((now - self.since.0).as_nanos()).unwrap_or(u64::MAX);
+        self.last_answer.store(after, Ordering::Relaxed);
         self.successes.add(duration);
         self.end(protocol, Outcome::Answered, duration);
         let of_protocol = &self.request_rows[protocol as usize];
@@ -195,11 +203,11 @@ mod tests {
         let metrics = PredictionMetrics::register(&mut registry);
         let (evicted, ready) = (metrics.of("m", 1), metrics.of("m", 1));
         ready.forget();
-        evicted.answered(Protocol::Native, Duration::ZERO, 1);
+        evicted.answered(Protocol::Native, Instant::now(), 1);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(!text.contains("model=\"m\""), "{text}");
-        metrics.of("m", 1).answered(Protocol::Native, Duration::ZERO, 1);
+        metrics.of("m", 1).answered(Protocol::Native, Instant::now(), 1);
         text.clear();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(text.contains("model=\"m\""), "its name and number may come again");
