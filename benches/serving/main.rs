@@ -165,7 +165,7 @@ fn compute_ms(predictor: &Predictor, rows: &[&[f64]], times: usize) -> f64 {
 
 /// A request of 1,000 rows against computing them: as JSON with all digits of a double and with four, and as bytes.
 fn thousand() {
-    for (features, inputs) in [(512, 8), (2048, 90)] {
+    for (features, inputs) in [(512, 8), (2048, 90), (8192, 784)] {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start(folder.path(), &[]);
         server.upload("d", 2000, inputs);

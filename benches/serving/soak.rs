@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Samples of memory in a minute.
-const MINUTE: usize = 120;
+const MINUTE: usize = 600;
 
 pub(crate) fn soak() {
     let seconds = std::env::var("BOCHNER_SOAK_SECONDS").map_or(600, |text| text.parse().unwrap());
@@ -73,12 +73,12 @@ fn administer(server: &Server, done: &AtomicBool) -> usize {
     versions
 }
 
-/// Resident memory, twice a second.
+/// Resident memory, ten times a second.
 fn watch(server: &Server, done: &AtomicBool) -> Vec<f64> {
     let mut resident = Vec::new();
     while !done.load(Ordering::Relaxed) {
         resident.push(server.resident());
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(100));
     }
     resident
 }

@@ -1,8 +1,9 @@
 //! Tell what an artifact holds, without a service.
 
+use super::written;
 use crate::model::{decode, read_header};
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Levels, labels or columns named in full; of more, the first ones.
@@ -19,11 +20,7 @@ pub(super) fn inspect(file: &Path, as_json: bool) -> Result<(), String> {
     let description = describe(&bytes).map_err(|error| refusal(&error))?;
     let text = if as_json { format!("{description:#}\n") } else { page(&description) };
     let mut target = std::io::stdout();
-    match target.write_all(text.as_bytes()).and_then(|()| target.flush()) {
-        // Whoever reads may have seen enough: a closed pipe is no error.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("what it holds cannot be written: {error}")),
-        _ => Ok(()),
-    }
+    written("what it holds", target.write_all(text.as_bytes()).and_then(|()| target.flush()))
 }
 
 /// What the service tells about a model, with the artifact's own header before it.

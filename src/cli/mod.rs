@@ -15,6 +15,7 @@ mod predict;
 use crate::config::Config;
 use clap::{Parser, Subcommand};
 pub use predict::PredictArguments;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,5 +67,13 @@ impl Cli {
                 ExitCode::FAILURE
             }
         }
+    }
+}
+
+/// What came of writing to standard output. Whoever reads may have seen enough: a closed pipe is no error.
+fn written(what: &str, outcome: io::Result<()>) -> Result<(), String> {
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("{what} cannot be written: {error}")),
+        _ => Ok(()),
     }
 }

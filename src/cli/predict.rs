@@ -1,5 +1,6 @@
 //! Predict the rows of a file by an artifact, without a service: the same formats, the same numbers.
 
+use super::written;
 use crate::dataset::{ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
 use crate::model::{Predictor, read_artifact};
 use crate::serving::{
@@ -93,23 +94,23 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let unreadable = |error: io::Error| at(&arguments.data, &encoding.unreadable(&error));
     let source = encoding.decoder(source).map_err(unreadable)?;
     let refused = |refusal: Refusal| at(&arguments.data, &words(&refusal));
-    let target = BufWriter::new(io::stdout().lock());
-    let unwritten = |error: io::Error| format!("the predictions cannot be written: {error}");
-    let mut writer = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0).map_err(unwritten)?;
     let Some(mut reader) = RowReader::open(from.into(), source, csv, model).map_err(refused)? else {
         return Err("this format does not stream".into());
     };
-    while let Some(mut block) = reader.next_block().map_err(refused)? {
+    let target = BufWriter::new(io::stdout().lock());
+    let mut answers = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0);
+    while let (Ok(writer), Some(mut block)) = (&mut answers, reader.next_block().map_err(refused)?) {
         let places = std::mem::take(&mut block.places);
         let rows: Vec<&[f64]> = block.rows().collect();
         let predictions = predictor.compute(&rows, outputs.extras());
         refuse_not_finite(&predictions, &places, "/rows").map_err(refused)?;
-        writer.write(Answer { outputs: &outputs, model, predictions: &predictions }).map_err(unwritten)?;
+        let outcome = writer.write(Answer { outputs: &outputs, model, predictions: &predictions });
+        answers = answers.and_then(|writer| outcome.map(|()| writer));
     }
-    if writer.rows == 0 {
+    if answers.as_ref().is_ok_and(|writer| writer.rows == 0) {
         return Err(at(&arguments.data, &"the table has no rows"));
     }
-    writer.finish().and_then(|mut target| target.flush()).map_err(unwritten)
+    written("the predictions", answers.and_then(AnswerWriter::finish).and_then(|mut target| target.flush()))
 }
 
 /// What the ending of a file's name tells: the format, and before it how the file is compressed.

@@ -11,10 +11,20 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Binds, serves, and drains on SIGTERM or SIGINT.
 pub(super) fn serve(config: Config) -> Result<(), String> {
     start_logging(&config)?;
+    keep_to_small_pages();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no async runtime: {error}"))?;
     let outcome = runtime.block_on(run(config));
     runtime.shutdown_background(); // the grace time is over: nothing more is waited for
     outcome
+}
+
+/// Keeps the kernel from backing memory by huge pages. It grants them by what is free at the moment and fills them up
+/// behind our back, so that a service of 36 MiB took 47 to 59; nothing here was faster with them.
+fn keep_to_small_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "memory may be in huge pages");
+    }
 }
 
 async fn run(config: Config) -> Result<(), String> {

@@ -122,3 +122,29 @@ fn hostile_arrow_is_refused_without_a_word_of_panic() {
     assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
     assert!(text.contains("a message points outside of itself"), "{text}");
 }
+
+/// A full disk is told; a reader that has seen enough is none of our business.
+#[test]
+fn what_cannot_be_written_is_an_error_unless_nobody_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    std::fs::write(&rows, format!("x,colour,even\n{}", "0.3,green,true\n".repeat(20_000))).unwrap();
+    for format in ["csv", "ndjson", "arrow"] {
+        let run = |target: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+            command.arg("predict").arg("--model").arg(artifact("ridge.bochner")).args(["--to", format]).arg(&rows);
+            command.stdout(target).stderr(Stdio::piped()).output().unwrap()
+        };
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = run(full.into());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}: {text}");
+        assert!(text.starts_with("bochner: the predictions cannot be written: No space left"), "{format}: {text}");
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = run(writer.into());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.as_str()), (Some(0), ""), "{format}");
+    }
+}

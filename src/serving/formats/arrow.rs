@@ -239,21 +239,29 @@ impl<W: Write> ArrowWriter<W> {
         if let State::New(target) = &mut self.state
             && let Some(target) = target.take()
         {
-            let writer = StreamWriter::try_new(target, &schema).map_err(io::Error::other)?;
+            let writer = StreamWriter::try_new(target, &schema).map_err(unwritten)?;
             self.state = State::Begun(Box::new(writer));
         }
         let batch = RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?;
         match &mut self.state {
-            State::Begun(writer) => writer.write(&batch).map_err(io::Error::other),
+            State::Begun(writer) => writer.write(&batch).map_err(unwritten),
             State::New(_) => Err(io::Error::other("the stream did not begin")),
         }
     }
 
     pub(super) fn finish(self) -> io::Result<W> {
         match self.state {
-            State::Begun(writer) => writer.into_inner().map_err(io::Error::other),
+            State::Begun(writer) => writer.into_inner().map_err(unwritten),
             State::New(target) => target.ok_or_else(|| io::Error::other("the stream did not begin")),
         }
+    }
+}
+
+/// The target's own error where it is one.
+fn unwritten(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        error => io::Error::other(error),
     }
 }
 
