@@ -129,3 +129,15 @@ pub(crate) fn listen_to_events(process: &Process, job: &str) -> std::thread::Joi
         text
     })
 }
+
+/// In huge pages memory would follow what the kernel has free, not what is used.
+#[cfg(target_os = "linux")]
+#[test]
+fn it_keeps_to_small_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start(folder.path());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("THP_enabled:")).map(str::trim);
+    process.kill();
+    assert_eq!(allowed, Some("0"));
+}
