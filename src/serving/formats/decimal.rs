@@ -1,9 +1,9 @@
 //! Numbers of JSON as doubles, correctly rounded, for texts that hold little else.
 //!
 //! A number is w·10ᵉ, and with up to nineteen digits w fits 64 bits. Where w < 2⁵³ and |e| ≤ 22 one operation on
-//! doubles rounds once [Clinger 1990]. Else, for −27 ≤ e < 0, the quotient of w and 5⁻ᵉ comes with its remainder from
-//! the divisor's reciprocal [Möller & Granlund 2011, algorithm 4], and is rounded knowing whether anything lies behind
-//! it. What is left, long numbers and far exponents, the standard library reads.
+//! doubles rounds once [Clinger 1990]. Else, for −27 ≤ e < 0, w is multiplied with 64 bits of 5ᵉ, which tells the
+//! rounding but for two cases in a thousand [after Lemire 2021]. What is left, those, long numbers and far exponents,
+//! the standard library reads.
 
 /// Digits that surely fit 64 bits.
 const MOST_DIGITS: usize = 19;
@@ -20,32 +20,28 @@ pub(super) fn read_number(text: &[u8], start: usize) -> Option<(f64, usize)> {
     let negative = text.get(start) == Some(&b'-');
     let first = start + usize::from(negative);
     let mut digits = Digits { sum: 0, at: first };
-    digits.read(text);
+    digits.read_few(text);
     let whole = digits.at - first;
     if whole == 0 || (whole > 1 && text[first] == b'0') {
         return None;
     }
-    let mut exponent = 0;
+    let mut fraction = 0;
     if text.get(digits.at) == Some(&b'.') {
         digits.at += 1;
-        let fraction = digits.at;
-        digits.read(text);
-        exponent = -i64::try_from(digits.at - fraction).ok()?;
-        if exponent == 0 {
+        let point = digits.at;
+        digits.read_many(text);
+        fraction = digits.at - point;
+        if fraction == 0 {
             return None;
         }
     }
-    let mantissa_end = digits.at;
-    let end = match text.get(digits.at) {
-        Some(b'e' | b'E') => {
-            let (power, end) = read_power(text, digits.at + 1)?;
-            exponent += power;
-            end
-        }
-        _ => digits.at,
+    let mantissa = &text[first..digits.at];
+    let (power, end) = match text.get(digits.at) {
+        Some(b'e' | b'E') => read_power(text, digits.at + 1)?,
+        _ => (0, digits.at),
     };
-    let quick =
-        if significant_digits(&text[first..mantissa_end]) <= MOST_DIGITS { scaled(digits.sum, exponent) } else { None };
+    let fits = whole + fraction <= MOST_DIGITS || significant_digits(mantissa) <= MOST_DIGITS;
+    let quick = if fits { scaled(digits.sum, power - i64::try_from(fraction).ok()?) } else { None };
     let size = match quick {
         Some(size) => size,
         None => std::str::from_utf8(&text[first..end]).ok()?.parse().ok()?,
@@ -60,17 +56,23 @@ struct Digits {
 }
 
 impl Digits {
-    /// Reads on while there are digits, eight at a time where there are so many.
+    /// Reads on while there are digits.
     #[inline]
-    fn read(&mut self, text: &[u8]) {
-        while let Some(eight) = text.get(self.at..self.at + 8).and_then(eight_digits) {
-            self.sum = self.sum.wrapping_mul(100_000_000).wrapping_add(eight);
-            self.at += 8;
-        }
+    fn read_few(&mut self, text: &[u8]) {
         while let Some(digit) = text.get(self.at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
             self.sum = self.sum.wrapping_mul(10).wrapping_add(u64::from(digit));
             self.at += 1;
         }
+    }
+
+    /// The same, eight at a time where there are so many.
+    #[inline]
+    fn read_many(&mut self, text: &[u8]) {
+        while let Some(eight) = text.get(self.at..self.at + 8).and_then(eight_digits) {
+            self.sum = self.sum.wrapping_mul(100_000_000).wrapping_add(eight);
+            self.at += 8;
+        }
+        self.read_few(text);
     }
 }
 
@@ -103,11 +105,8 @@ fn read_power(text: &[u8], start: usize) -> Option<(i64, usize)> {
     (at > first).then_some((if sign == Some(&b'-') { -power } else { power }, at))
 }
 
-/// At most the digits from the first that is not zero on.
+/// The digits from the first that is not zero on.
 fn significant_digits(mantissa: &[u8]) -> usize {
-    if mantissa.len() <= MOST_DIGITS {
-        return mantissa.len();
-    }
     let zeros = mantissa.iter().take_while(|byte| matches!(byte, b'0' | b'.')).count();
     mantissa[zeros..].iter().filter(|byte| **byte != b'.').count()
 }
@@ -121,67 +120,51 @@ fn scaled(w: u64, exponent: i64) -> Option<f64> {
         power if w <= EXACT && power < TENS.len() => {
             Some(if exponent < 0 { w as f64 / TENS[power] } else { w as f64 * TENS[power] })
         }
-        power if exponent < 0 => Some(FIVES.get(power)?.divide(w, power as u32)),
+        power if exponent < 0 => FIFTHS.get(power)?.multiply(w, power as u32),
         _ => None,
     }
 }
 
-/// 5ᵏ < 2⁶⁴, with what dividing by it takes.
+/// 5⁻ᵏ in 64 bits.
 #[derive(Clone, Copy)]
-struct Five {
-    /// 5ᵏ·2^shift, with the highest bit set.
-    divisor: u64,
-    shift: u32,
-    /// ⌊(2¹²⁸ − 1)/divisor⌋ − 2⁶⁴.
+struct Fifth {
+    /// ⌊2^(63 + bits)/5ᵏ⌋, with the highest bit set.
     reciprocal: u64,
+    /// Bits of 5ᵏ.
+    bits: u32,
 }
 
-static FIVES: [Five; 28] = Five::all();
+/// By k, from 1 on: while 5ᵏ < 2⁶³.
+static FIFTHS: [Fifth; 28] = Fifth::all();
 
-impl Five {
+impl Fifth {
     const fn all() -> [Self; 28] {
-        let mut all = [Self { divisor: 0, shift: 0, reciprocal: 0 }; 28];
-        let (mut power, mut five) = (0, 1_u64);
+        let mut all = [Self { reciprocal: 0, bits: 0 }; 28];
+        let (mut power, mut five) = (1, 5_u64);
         while power < all.len() {
-            let shift = five.leading_zeros();
-            let divisor = five << shift;
-            all[power] = Self { divisor, shift, reciprocal: (u128::MAX / divisor as u128 - (1 << 64)) as u64 };
+            let bits = five.ilog2() + 1;
+            all[power] = Self { reciprocal: ((1_u128 << (63 + bits)) / five as u128) as u64, bits };
             power += 1;
             five = five.wrapping_mul(5); // the last product is not used
         }
         all
     }
 
-    /// w/10ᵏ, rounded to the nearest double, of two equally near to the even one; w is not 0.
+    /// w/10ᵏ, rounded to the nearest double; w is not 0. None where 64 bits do not tell to which side.
     #[inline]
-    fn divide(self, w: u64, power: u32) -> f64 {
+    fn multiply(self, w: u64, power: u32) -> Option<f64> {
         let zeros = w.leading_zeros();
-        let (quotient, remainder) = self.quotient((w << zeros) >> 1, w << zeros << 63);
-        // w/5ᵏ is quotient·2^(shift − zeros − 63) and a rest; the quotient has 63 or 64 bits.
-        let spare = 11 - quotient.leading_zeros();
-        let (kept, lost, half) = (quotient >> spare, quotient & ((1 << spare) - 1), 1 << (spare - 1));
-        // Above half, or half and odd, where what the remainder stands for counts as half a bit.
-        let up = u64::from(2 * lost + u64::from(remainder != 0) + (kept & 1) > 2 * half);
-        let exponent = i64::from(self.shift + spare) - i64::from(zeros + 63 + power);
-        // kept + 1 is at most 2⁵³, and the scale a power of two within range: neither step rounds.
-        (kept + up) as f64 * f64::from_bits(((exponent + 1023) as u64) << 52)
-    }
-
-    /// Quotient and remainder of high·2⁶⁴ + low, where high < divisor.
-    #[inline]
-    fn quotient(self, high: u64, low: u64) -> (u64, u64) {
-        let product = u128::from(self.reciprocal) * u128::from(high) + (u128::from(high) << 64 | u128::from(low));
-        let mut quotient = ((product >> 64) as u64).wrapping_add(1);
-        let mut remainder = low.wrapping_sub(quotient.wrapping_mul(self.divisor));
-        // Once in two times one too large: told by computing, since nobody can predict it.
-        let over = u64::from(remainder > product as u64);
-        quotient = quotient.wrapping_sub(over);
-        remainder = remainder.wrapping_add(self.divisor & over.wrapping_neg());
-        if remainder >= self.divisor {
-            quotient += 1;
-            remainder -= self.divisor;
+        // The reciprocal is less than one too small, so that the product lacks less than 2⁶⁴: what is meant lies from
+        // `high` to less than two above it.
+        let high = ((u128::from(w << zeros) * u128::from(self.reciprocal)) >> 64) as u64;
+        let spare = 11 - high.leading_zeros();
+        let (kept, lost, half) = (high >> spare, high & ((1 << spare) - 1), 1_u64 << (spare - 1));
+        if lost == half || lost + 1 == half {
+            return None;
         }
-        (quotient, remainder)
+        // kept·2^exponent: 53 bits, whose first is in no double. Rounded up to 2⁵³ it carries into the exponent.
+        let exponent = i64::from(spare + 1) - i64::from(zeros + self.bits + power);
+        Some(f64::from_bits((((exponent + 1074) as u64) << 52) + kept + u64::from(lost > half)))
     }
 }
 
