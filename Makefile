@@ -50,7 +50,7 @@ target/clients/installed: tests/clients/requirements.txt | python
 bench: deps ## Print the measured tables behind our numerical choices; BOCHNER_DATA=folder for the search on cpusmall
 	cargo bench --locked --bench precision --bench features --bench skinny --bench parts --bench training --bench scale
 
-bench-serving: deps ## Requests per second, latency and memory of serving, against a bare handler; two cores, 12 minutes
+bench-serving: deps ## Requests per second, latency and memory of serving, against a bare handler; two cores, 15 minutes
 	cargo bench --locked --bench serving
 
 bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHNER_DATA=folder for classifiers, exact solves and certificates
