@@ -26,6 +26,9 @@ mod lanes;
 /// Numbers that start at a cache line.
 mod aligned;
 
+/// Memory that a thread uses again.
+mod scratch;
+
 /// Sums of the outer products of rows.
 mod packed;
 
@@ -44,6 +47,7 @@ pub use lanes::Lanes;
 pub use mixed_dot::mixed_dot;
 pub use packed::{BLOCKS_TOGETHER, PackedRows, add_outer_products};
 pub use parallel::in_parallel;
+pub use scratch::{Kept, Scratch};
 pub use skinny::{add_transposed_product, product};
 pub use symmetric::{largest_eigenvalue, mirror_lower, symmetric_eigen, symmetric_eigenvalues};
 
@@ -53,7 +57,7 @@ use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::c_int;
 
 /// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
-pub trait Real: LinalgScalar + Lanes + Send + Sync {
+pub trait Real: LinalgScalar + Lanes + Kept + Send + Sync {
     /// Distance from 1 to the next number.
     const EPSILON: f64;
 

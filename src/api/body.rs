@@ -17,7 +17,12 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// The media type without its parameters, in lower case; empty if absent.
 pub(super) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
-    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    const USUAL: &str = "application/json";
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return "".into() };
+    if value == USUAL {
+        return USUAL.into();
+    }
+    let value = value.to_str().unwrap_or_default();
     let value = value.split(';').next().unwrap_or_default().trim();
     if value.bytes().any(|byte| byte.is_ascii_uppercase()) { value.to_ascii_lowercase().into() } else { value.into() }
 }
@@ -49,10 +54,10 @@ pub(super) fn content_encoding(headers: &HeaderMap) -> Result<ContentEncoding, A
     }
 }
 
-/// Refuses a body whose announced length is over the limit before any of it is sent.
-pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<(), ApiError> {
-    let over = announced_length(headers).is_some_and(|length| length > limit);
-    if over { Err(ApiError::too_large(limit)) } else { Ok(()) }
+/// Refuses a body whose announced length is over the limit before any of it is sent; the length, if there is one.
+pub(super) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<Option<u64>, ApiError> {
+    let length = announced_length(headers);
+    if length.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(length) }
 }
 
 fn announced_length(headers: &HeaderMap) -> Option<u64> {
@@ -95,8 +100,7 @@ pub(super) async fn read_whole(
 ) -> Result<WholeBody, ApiError> {
     let limit = state.config.max_request.0;
     let encoding = content_encoding(headers)?;
-    refuse_announced(headers, limit)?;
-    let expected = announced_length(headers).map_or(0, |length| length as usize);
+    let expected = refuse_announced(headers, limit)?.map_or(0, |length| length as usize);
     let mut collecting = std::pin::pin!(collect(body, expected, limit, Room { all: &state.bodies, taken: None }));
     // A small body came with its head, and needs no timer.
     let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {

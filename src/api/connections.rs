@@ -6,12 +6,12 @@ use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval_at};
-use tower::Service;
 
 /// After a failure to accept, such as too many open files, others must end first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -66,13 +66,12 @@ async fn answer(stream: TcpStream, front: Front, mut hearing: watch::Receiver<Wo
     let _ = stream.set_nodelay(true); // an answer is one write: there is nothing to wait for
     let pulse = &Pulse::default();
     let socket = TokioIo::new(Felt { stream, pulse });
-    let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| {
-        let (under_way, answer) = (pulse.request(), front.clone().call(request.map(Body::new)));
-        async move {
-            let answer = answer.await;
-            drop(under_way);
-            answer
-        }
+    let front = &front;
+    let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| async move {
+        let under_way = pulse.request();
+        let answer = front.answer(request.map(Body::new)).await;
+        drop(under_way);
+        Ok::<_, Infallible>(answer)
     });
     let mut connection = pin!(http1::Builder::new().writev(false).serve_connection(socket, service));
     let outcome = loop {

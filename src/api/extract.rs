@@ -187,9 +187,8 @@ impl ModelPath {
         self.version.is_some()
     }
 
-    /// The model's name or alias, and the version, checked.
+    /// The model as it is named, which the registry checks, and the version.
     pub(super) fn read(&self) -> Result<(&str, Option<u32>), ApiError> {
-        check_model_reference(&self.name)?;
         Ok((&self.name, self.version.as_deref().map(read_version).transpose()?))
     }
 }

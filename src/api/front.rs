@@ -7,11 +7,6 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::Response;
-use axum::routing::future::RouteFuture;
-use futures_util::future::Either;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::Service;
 
@@ -32,32 +27,19 @@ impl Front {
     pub(super) fn connection_idle(&self) -> Duration {
         Duration::from_secs(self.state.config.connection_idle_seconds)
     }
-}
 
-/// An answer on its way.
-type Answering = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
-
-impl Service<Request> for Front {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<Answering, RouteFuture<Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
+    /// Answers a request. What is rare is boxed: a connection has room for the largest answer under way, and moves it.
+    pub(super) async fn answer(&self, request: Request) -> Response {
         if request.method() == Method::POST {
             let path = request.uri().path();
             if let Some(path) = ModelPath::between("/api/v1/models/", path, "predict") {
-                let state = State(self.state.clone());
-                return Either::Left(Box::pin(async { Ok(predictions::predict(state, path, request).await) }));
+                return predictions::predict(State(self.state.clone()), path, request).await;
             }
             if let Some(path) = ModelPath::between("/v2/models/", path, "infer") {
-                let state = State(self.state.clone());
-                return Either::Left(Box::pin(async { Ok(inference_v2::infer(state, path, request).await) }));
+                return Box::pin(inference_v2::infer(State(self.state.clone()), path, request)).await;
             }
         }
-        Either::Right(self.routes.call(request))
+        let Ok(response) = Box::pin(self.routes.clone().call(request)).await;
+        response
     }
 }

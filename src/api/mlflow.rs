@@ -3,7 +3,7 @@
 use super::AppState;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
-use super::outgoing::outgoing;
+use super::outgoing::{outgoing, typed};
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::watch::Watch;
@@ -16,8 +16,8 @@ use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ pub(super) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, A
 pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Response {
     let (watch, request) = Watch::start(&state, PredictionRoute::Invocations, request);
     let start = watch.start;
-    watch.over(answer(state, request, start)).await
+    watch.over(answer(&state, request, start)).await
 }
 
-async fn answer(state: AppState, request: Request, start: Instant) -> Result<Response, ApiError> {
-    let deadline = deadline(&state, request.headers(), start)?;
-    let model = state.load_by(&default_model(&state)?, None, deadline).await?;
+async fn answer(state: &AppState, request: Request, start: Instant) -> Result<Response, ApiError> {
+    let deadline = deadline(state, request.headers(), start)?;
+    let model = state.load_by(&default_model(state)?, None, deadline).await?;
     let (parts, body) = request.into_parts();
-    let outcome = match read_body(&state, &model, &parts.headers, body, deadline).await {
-        Ok(body) => answer_by(&state, &model, parts.headers, body, deadline).await,
+    let outcome = match read_body(state, &model, &parts.headers, body, deadline).await {
+        Ok(body) => answer_by(state, &model, parts.headers, body, deadline).await,
         Err(error) => Err(error),
     };
     counted(&model, Protocol::Invocations, start, outcome)
@@ -81,8 +81,7 @@ async fn answer_by(
     let predictions = score(model, block, &outputs, deadline, place).await?;
     let writer = Arc::clone(model);
     let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, &outputs, &predictions)).await?;
-    let response = ([(header::CONTENT_TYPE, "application/json")], outgoing(state, model, text)?).into_response();
-    Ok(Answered { response, rows })
+    Ok(Answered { response: typed("application/json", outgoing(state, model, text)?), rows })
 }
 
 fn decode(

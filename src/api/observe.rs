@@ -14,6 +14,8 @@ use tracing::Instrument;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+
 /// Requests that take longer are told at the level of a usual log.
 pub(super) const SLOW_SECONDS: f64 = 1.0;
 
@@ -79,7 +81,7 @@ fn new_id() -> HeaderValue {
 
 /// The trace id of a W3C `traceparent`, so that our log lines can be found from the caller's trace.
 pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
-    let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
+    let mut parts = headers.get(TRACE_PARENT)?.to_str().ok()?.split('-');
     let (_version, id) = (parts.next()?, parts.next()?);
     (id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit())).then(|| id.to_owned())
 }

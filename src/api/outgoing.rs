@@ -5,6 +5,8 @@ use super::body::LARGE;
 use super::error::ApiError;
 use crate::serving::ReadyModel;
 use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,6 +16,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// Bytes handed over at once: what is taken from here is no longer counted.
 const PIECE: usize = 64 << 10;
+
+/// An answer of a type. Built by hand: the general way takes a tenth of a microsecond more.
+pub(super) fn typed(media_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
 
 /// An answer as a body; refused at once where too much of others is on its way.
 pub(super) fn outgoing(state: &AppState, model: &ReadyModel, bytes: Vec<u8>) -> Result<Body, ApiError> {

@@ -5,7 +5,7 @@ use super::accept::accepted_format;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
-use super::outgoing::outgoing;
+use super::outgoing::{outgoing, typed};
 use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::tables::answer_table;
@@ -19,8 +19,8 @@ use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -89,7 +89,10 @@ impl Options {
             output: accepted_format(headers, input)?,
             csv: CsvOptions {
                 delimiter,
-                header: query.parsed("header", "true or false")?.or_else(|| csv_header(headers)),
+                header: query.parsed("header", "true or false")?.or_else(|| match input {
+                    Format::Csv => csv_header(headers),
+                    Format::Json | Format::Ndjson | Format::Arrow => None,
+                }),
             },
             outputs: OutputRequest {
                 names,
@@ -130,8 +133,7 @@ async fn answer_json(
     let writer = Arc::clone(model);
     let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, output, &outputs, &predictions));
     let body = outgoing(state, model, text.await?)?;
-    let response = ([(header::CONTENT_TYPE, output.media_type())], body).into_response();
-    Ok(Answered { response, rows })
+    Ok(Answered { response: typed(output.media_type(), body), rows })
 }
 
 fn decode(

@@ -7,7 +7,7 @@ use crate::model::Predictions;
 use crate::serving::{BatchError, Outputs, ReadyModel, RowBlock, refuse_not_finite};
 use crate::telemetry::{Outcome, Protocol};
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const INLINE_WORK: usize = 1 << 17;
 
 /// Header with the milliseconds a client is willing to wait.
-const TIMEOUT_HEADER: &str = "x-timeout-ms";
+const TIMEOUT_HEADER: HeaderName = HeaderName::from_static("x-timeout-ms");
 
 /// When a request that came at `start` gives up.
 pub(super) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) -> Result<Instant, ApiError> {

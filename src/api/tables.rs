@@ -3,6 +3,7 @@
 use super::AppState;
 use super::body::{blocking_reader, content_encoding, refuse_announced};
 use super::error::ApiError;
+use super::outgoing::typed;
 use super::predictions::Options;
 use super::scoring::{Answered, shed};
 use super::spool::{Spool, Spooled};
@@ -10,8 +11,7 @@ use super::state::blocking;
 use crate::dataset::ContentEncoding;
 use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowReader, refuse_not_finite};
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
 use std::cell::Cell;
 use std::io::Read;
 use std::path::PathBuf;
@@ -61,8 +61,7 @@ pub(super) async fn answer_table(
         if exceeded.get() { Err(ApiError::too_large(limit)) } else { outcome }
     })
     .await?;
-    let response = ([(header::CONTENT_TYPE, output.media_type())], spooled.into_body(state, model)?).into_response();
-    Ok(Answered { response, rows })
+    Ok(Answered { response: typed(output.media_type(), spooled.into_body(state, model)?), rows })
 }
 
 /// Whoever waits for the answer. Dropped with the request, also when the connection is gone.

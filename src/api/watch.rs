@@ -13,8 +13,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
 /// A prediction request under observation.
-pub(super) struct Watch {
-    state: AppState,
+pub(super) struct Watch<'a> {
+    state: &'a AppState,
     route: PredictionRoute,
     /// When it came.
     pub(super) start: Instant,
@@ -22,11 +22,11 @@ pub(super) struct Watch {
     trace: Option<String>,
 }
 
-impl Watch {
+impl<'a> Watch<'a> {
     /// From now on; the request may be refused before its body has come.
-    pub(super) fn start(state: &AppState, route: PredictionRoute, request: Request) -> (Self, Request) {
+    pub(super) fn start(state: &'a AppState, route: PredictionRoute, request: Request) -> (Self, Request) {
         let (id, trace) = (request_id(request.headers()), trace_id(request.headers()));
-        (Self { state: state.clone(), route, start: Instant::now(), id, trace }, patient(request))
+        (Self { state, route, start: Instant::now(), id, trace }, patient(request))
     }
 
     /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500.
@@ -34,8 +34,8 @@ impl Watch {
         let outcome = AssertUnwindSafe(work).catch_unwind().await;
         let outcome = outcome.unwrap_or_else(|_| Err(ApiError::internal("a handler panicked")));
         let mut response = outcome.unwrap_or_else(|error| error.render(self.route.path(), self.id()));
-        response.headers_mut().insert(REQUEST_ID, self.id.clone());
         self.count(response.status());
+        response.headers_mut().insert(REQUEST_ID, self.id);
         response
     }
 

@@ -4,7 +4,7 @@ use super::hadamard::Hadamard;
 use super::panels::Panels;
 use super::spline::Spline;
 use super::{FeatureMap, Frequencies, Kernel, KernelPoints, MapKind, Wave};
-use crate::linalg::{Aligned, Real, instructions_for};
+use crate::linalg::{Real, Scratch, instructions_for};
 use ndarray::{Array2, ArrayView2, Axis};
 use pulp::Arch;
 use std::f64::consts::TAU;
@@ -104,7 +104,7 @@ impl<T: Wave> Projector<T> {
     /// The same a few rows at a time, for `take` to have them while they are in the first cache: the number of the
     /// first row, and the features of up to `at_once` of them. The bits are those of the rows in any other batch.
     pub fn transform_by(&self, inputs: ArrayView2<f64>, at_once: usize, mut take: impl FnMut(usize, &mut [T])) {
-        let mut features = Aligned::zeros(at_once * self.feature_count);
+        let mut features = Scratch::of(at_once * self.feature_count);
         let mut done = 0;
         self.for_each_row(inputs, |arch, angles| {
             self.finish(arch, angles, &mut features[done % at_once * self.feature_count..][..self.feature_count]);
@@ -121,7 +121,7 @@ impl<T: Wave> Projector<T> {
         let arch = instructions_for(inputs.nrows());
         let stride = self.stride();
         let chunk_rows = if inputs.ncols() < MANY_INPUTS { CHUNK_ROWS } else { CHUNK_ROWS_OF_MANY };
-        let mut angles = Aligned::zeros(inputs.nrows().min(chunk_rows) * stride);
+        let mut angles = Scratch::of(inputs.nrows().min(chunk_rows) * stride);
         for inputs in inputs.axis_chunks_iter(Axis(0), chunk_rows) {
             self.fill_angles(arch, inputs, &mut angles[..inputs.nrows() * stride]);
             for angles in angles.chunks_exact_mut(stride).take(inputs.nrows()) {
@@ -148,12 +148,12 @@ impl<T: Wave> Projector<T> {
             Directions::Dense(panels) => panels.project(arch, &rounded(inputs), angles),
             Directions::Structured(hadamard) => hadamard.project(&rounded(inputs), angles),
             Directions::Wide(panels) => {
-                let mut wide = Aligned::<f64>::zeros(angles.len());
+                let mut wide = Scratch::<f64>::of(angles.len());
                 panels.project(arch, &rounded(inputs), &mut wide);
                 self.reduce(&wide, angles);
             }
             Directions::WideStructured(hadamard) => {
-                let mut wide = Aligned::<f64>::zeros(angles.len());
+                let mut wide = Scratch::<f64>::of(angles.len());
                 hadamard.project(&rounded(inputs), &mut wide);
                 self.reduce(&wide, angles);
             }
@@ -214,8 +214,12 @@ impl<T: Wave> Projector<T> {
 }
 
 /// The inputs in one precision, row by row.
-fn rounded<T: Real>(inputs: ArrayView2<f64>) -> Vec<T> {
-    inputs.iter().map(|value| T::from_f64(*value)).collect()
+fn rounded<T: Real>(inputs: ArrayView2<f64>) -> Scratch<T> {
+    let mut rounded = Scratch::of(inputs.len());
+    for (target, value) in rounded.iter_mut().zip(inputs) {
+        *target = T::from_f64(*value);
+    }
+    rounded
 }
 
 #[cfg(test)]

@@ -132,21 +132,23 @@ impl Grid {
         Ok(())
     }
 
-    /// The rows as a model takes them, put into an empty block.
+    /// The rows as a model takes them, put into an empty block. Without a layout they are in the model's own order.
     pub(super) fn into_block(
         mut self,
         mut block: RowBlock,
         model: &FittedModel,
-        layout: &Layout,
+        layout: Option<Layout>,
     ) -> Result<RowBlock, Refusal> {
-        if self.width != layout.width {
-            let detail = format!("has {} cells where {} are expected", self.width, layout.width);
+        let columns = &model.inputs.encoding.columns;
+        let expected = layout.as_ref().map_or(columns.len(), |layout| layout.width);
+        if self.width != expected {
+            let detail = format!("has {} cells where {expected} are expected", self.width);
             return Err(Refusal::invalid(self.row(0), detail));
         }
-        if layout.is_natural() && block.take_numbers(model, &mut self.numbers) {
+        if layout.as_ref().is_none_or(Layout::is_natural) && block.take_numbers(model, &mut self.numbers) {
             return Ok(block);
         }
-        let columns = &model.inputs.encoding.columns;
+        let layout = layout.unwrap_or_else(|| Layout::natural(model));
         for (row, numbers) in self.numbers.chunks_exact(self.width).enumerate() {
             block.begin_row();
             for (column, &position) in layout.positions.iter().enumerate() {

@@ -150,11 +150,8 @@ impl Members {
         let outputs = self.outputs;
         match (self.rows, self.records, self.columns) {
             (Some(grid), None, columns) => {
-                let layout = match columns {
-                    Some(names) => Layout::named(model, &names, "/columns")?,
-                    None => Layout::natural(model),
-                };
-                let block = grid.into_block(RowBlock::of(model), model, &layout)?;
+                let layout = columns.map(|names| Layout::named(model, &names, "/columns")).transpose()?;
+                let block = grid.into_block(RowBlock::of(model), model, layout)?;
                 Ok(JsonRequest { block, place: "/rows", outputs })
             }
             (None, Some(block), None) => Ok(JsonRequest { block, place: "/records", outputs }),

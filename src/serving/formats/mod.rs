@@ -131,7 +131,11 @@ impl<W: Write> AnswerWriter<W> {
     pub fn begin(format: Format, mut target: W, model: &str, version: u32) -> io::Result<Self> {
         let output = match format {
             Format::Json => {
-                write!(target, "{{\"model\":\"{model}\",\"version\":{version},\"predictions\":[")?;
+                target.write_all(b"{\"model\":\"")?;
+                target.write_all(model.as_bytes())?; // nothing in a name is to be escaped
+                target.write_all(b"\",\"version\":")?;
+                serde_json::to_writer(&mut target, &version)?;
+                target.write_all(b",\"predictions\":[")?;
                 Output::Json(target)
             }
             Format::Ndjson => Output::Ndjson(target),

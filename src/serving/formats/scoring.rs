@@ -98,14 +98,12 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
         key = owned(json.next_key()).map_err(|error| Refusal::json(json, &error))?;
     }
     let place = "/dataframe_split/columns";
-    let layout = match columns {
-        None => Layout::natural(model),
-        Some(names) => {
-            let names = column_names(&names).ok_or_else(|| Refusal::invalid(place, "must be a list of texts"))?;
-            Layout::named(model, &names, place)?
-        }
+    let found = |names: Value| {
+        let names = column_names(&names).ok_or_else(|| Refusal::invalid(place, "must be a list of texts"))?;
+        Layout::named(model, &names, place)
     };
-    data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(RowBlock::of_frame(model), model, &layout)
+    let layout = columns.map(found).transpose()?;
+    data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(RowBlock::of_frame(model), model, layout)
 }
 
 /// The names of a frame's columns; a frame whose columns nobody named has numbers, and its CSV their digits.
