@@ -4,7 +4,7 @@ use super::AppState;
 use super::error::ApiError;
 use super::state::sized;
 use crate::dataset::ContentEncoding;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 use std::borrow::Cow;
@@ -100,7 +100,12 @@ pub(super) async fn read_whole(
 ) -> Result<WholeBody, ApiError> {
     let limit = state.config.max_request.0;
     let encoding = content_encoding(headers)?;
-    let expected = refuse_announced(headers, limit)?.map_or(0, |length| length as usize);
+    let announced = match body.size_hint().exact() {
+        Some(length) if length > limit => return Err(ApiError::too_large(limit)),
+        Some(length) => Some(length), // as the head was read already
+        None => refuse_announced(headers, limit)?,
+    };
+    let expected = announced.map_or(0, |length| length as usize);
     let mut collecting = std::pin::pin!(collect(body, expected, limit, Room { all: &state.bodies, taken: None }));
     // A small body came with its head, and needs no timer.
     let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {

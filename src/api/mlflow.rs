@@ -4,7 +4,7 @@ use super::AppState;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::outgoing::{outgoing, typed};
-use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
+use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::watch::Watch;
 use crate::dataset::CsvOptions;
@@ -37,7 +37,7 @@ pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> R
     watch.over(answer(&state, request, start)).await
 }
 
-async fn answer(state: &AppState, request: Request, start: Instant) -> Result<Response, ApiError> {
+async fn answer(state: &AppState, request: Request, start: Instant) -> Result<Answered, ApiError> {
     let deadline = deadline(state, request.headers(), start)?;
     let model = state.load_by(&default_model(state)?, None, deadline).await?;
     let (parts, body) = request.into_parts();
@@ -70,6 +70,7 @@ async fn answer_by(
     deadline: Instant,
 ) -> Result<Answered, ApiError> {
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
+    let mut laps = Laps::begin();
     let reader = Arc::clone(model);
     let decoded = sized(body.is_large(), move || {
         let (block, place, outputs) = decode(&reader, &headers, &body, rows_limit)?;
@@ -77,11 +78,14 @@ async fn answer_by(
         Ok((block, place, outputs))
     });
     let (block, place, outputs) = decoded.await?;
+    model.meters.decode.observe(laps.end());
     let rows = block.len();
-    let predictions = score(model, block, &outputs, deadline, place).await?;
+    let predictions = score(model, block, &outputs, deadline, place, &mut laps).await?;
     let writer = Arc::clone(model);
     let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, &outputs, &predictions)).await?;
-    Ok(Answered { response: typed("application/json", outgoing(state, model, text)?), rows })
+    model.meters.encode.observe(laps.end());
+    let response = typed("application/json", outgoing(state, model, text)?);
+    Ok(Answered { response, rows, at: laps.last() })
 }
 
 fn decode(
@@ -90,7 +94,6 @@ fn decode(
     body: &Bytes,
     limit: usize,
 ) -> Result<(RowBlock, &'static str, Outputs), ApiError> {
-    let start = Instant::now();
     let fitted = model.predictor.model();
     let (block, place, asked) = match media_type(headers).as_ref() {
         "" | "application/json" if body.is_empty() => return Err(ApiError::empty_body()),
@@ -102,17 +105,14 @@ fn decode(
         other => return Err(ApiError::unsupported_media_type(other, "application/json or text/csv")),
     };
     let outputs = Outputs::check(&asked, fitted)?;
-    model.meters.decode.observe(start.elapsed());
     Ok((block, place, outputs))
 }
 
 fn encode(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> Result<Vec<u8>, ApiError> {
-    let start = Instant::now();
     let mut text = b"{\"predictions\":".to_vec();
     let answer = Answer { outputs, model: model.predictor.model(), predictions };
     serde_json::to_writer(&mut text, &answer).map_err(ApiError::internal)?;
     text.push(b'}');
-    model.meters.encode.observe(start.elapsed());
     Ok(text)
 }
 

@@ -6,7 +6,7 @@ use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
 use super::outgoing::{outgoing, typed};
-use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
+use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::tables::answer_table;
 use super::watch::Watch;
@@ -18,8 +18,8 @@ use crate::serving::{
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::request::Parts;
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use axum::response::Response;
 use std::sync::Arc;
 use std::time::Instant;
@@ -43,7 +43,7 @@ async fn answer(
     parts: &Parts,
     body: Body,
     start: Instant,
-) -> Result<Response, ApiError> {
+) -> Result<Answered, ApiError> {
     let (name, version) = path.read()?;
     let deadline = deadline(state, &parts.headers, start)?;
     let model = state.load_by(name, version, deadline).await?;
@@ -125,15 +125,19 @@ async fn answer_json(
 ) -> Result<Answered, ApiError> {
     let (output, large) = (options.output, body.is_large());
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
+    let mut laps = Laps::begin();
     let reader = Arc::clone(model);
     let decoded = sized(large, move || decode(&reader, &options, &body, rows_limit, numbers_limit)).await?;
+    model.meters.decode.observe(laps.end());
     let (JsonRequest { block, place, .. }, outputs) = decoded;
     let rows = block.len();
-    let predictions = score(model, block, &outputs, deadline, place).await?;
+    let predictions = score(model, block, &outputs, deadline, place, &mut laps).await?;
     let writer = Arc::clone(model);
-    let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, output, &outputs, &predictions));
-    let body = outgoing(state, model, text.await?)?;
-    Ok(Answered { response: typed(output.media_type(), body), rows })
+    let long = is_long(model, &outputs, &predictions);
+    let text = sized(long, move || encode(&writer, output, &outputs, &predictions)).await?;
+    model.meters.encode.observe(laps.end());
+    let body = outgoing(state, model, text)?;
+    Ok(Answered { response: typed(output.media_type(), body), rows, at: laps.last() })
 }
 
 fn decode(
@@ -143,7 +147,6 @@ fn decode(
     rows_limit: usize,
     numbers_limit: usize,
 ) -> Result<(JsonRequest, Outputs), ApiError> {
-    let start = Instant::now();
     if body.is_empty() {
         return Err(ApiError::empty_body());
     }
@@ -156,7 +159,6 @@ fn decode(
     };
     let outputs = Outputs::check(asked, fitted)?;
     outputs.check_length(request.block.len(), fitted, numbers_limit)?;
-    model.meters.decode.observe(start.elapsed());
     Ok((request, outputs))
 }
 
@@ -166,12 +168,9 @@ fn encode(
     outputs: &Outputs,
     predictions: &Predictions,
 ) -> Result<Vec<u8>, ApiError> {
-    let start = Instant::now();
     let (entry, rows) = (&model.entry, predictions.values.nrows());
     let target = Vec::with_capacity(ROOM + ROOM * rows);
     let mut writer = AnswerWriter::begin(format, target, &entry.name, entry.version)?;
     writer.write(Answer { outputs, model: model.predictor.model(), predictions })?;
-    let text = writer.finish()?;
-    model.meters.encode.observe(start.elapsed());
-    Ok(text)
+    Ok(writer.finish()?)
 }

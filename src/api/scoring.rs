@@ -30,6 +30,28 @@ pub(super) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) ->
     Ok(start + Duration::from_millis(wanted.min(longest)))
 }
 
+/// The stages of a request, each beginning where the one before ended: a small one takes no longer than a look at the
+/// clock.
+pub(super) struct Laps(Instant);
+
+impl Laps {
+    /// The first one begins.
+    pub(super) fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long the one took that ends now.
+    pub(super) fn end(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.0, now)
+    }
+
+    /// When the last one ended.
+    pub(super) fn last(&self) -> Instant {
+        self.0
+    }
+}
+
 /// Computes what is asked for. `list` leads to the rows in the request, for errors.
 pub(super) async fn score(
     model: &ReadyModel,
@@ -37,17 +59,19 @@ pub(super) async fn score(
     outputs: &Outputs,
     deadline: Instant,
     list: &str,
+    laps: &mut Laps,
 ) -> Result<Predictions, ApiError> {
     let places = std::mem::take(&mut block.places);
     let (extras, rows, unknown_levels) = (outputs.extras(), block.len(), block.unknown_levels);
     let predictions = if rows * model.predictor.operations_per_row(extras) <= INLINE_WORK {
-        let start = Instant::now();
         let rows: Vec<&[f64]> = block.rows().collect();
         let predictions = model.predictor.compute(&rows, extras);
-        model.meters.compute.observe(start.elapsed());
+        model.meters.compute.observe(laps.end());
         predictions
     } else {
-        Box::pin(model.batcher.predict(block, extras, deadline, false)).await.map_err(|error| shed(model, error))?
+        let predicted = Box::pin(model.batcher.predict(block, extras, deadline, false)).await;
+        laps.end(); // the batcher has told how long it took
+        predicted.map_err(|error| shed(model, error))?
     };
     refuse_not_finite(&predictions, &places, list)?;
     model.meters.predicted(rows);
@@ -99,6 +123,8 @@ pub(super) fn is_long(model: &ReadyModel, outputs: &Outputs, predictions: &Predi
 pub(super) struct Answered {
     pub(super) response: Response,
     pub(super) rows: usize,
+    /// When it was ready.
+    pub(super) at: Instant,
 }
 
 /// Counts how a request ended.
@@ -107,15 +133,10 @@ pub(super) fn counted(
     protocol: Protocol,
     start: Instant,
     outcome: Result<Answered, ApiError>,
-) -> Result<Response, ApiError> {
-    match outcome {
-        Ok(Answered { response, rows }) => {
-            model.meters.answered(protocol, start, rows);
-            Ok(response)
-        }
-        Err(error) => {
-            model.meters.ended(protocol, error.outcome(), start.elapsed());
-            Err(error)
-        }
+) -> Result<Answered, ApiError> {
+    match &outcome {
+        Ok(answered) => model.meters.answered(protocol, start, answered.at, answered.rows),
+        Err(error) => model.meters.ended(protocol, error.outcome(), start.elapsed()),
     }
+    outcome
 }

@@ -61,7 +61,7 @@ pub(super) async fn answer_table(
         if exceeded.get() { Err(ApiError::too_large(limit)) } else { outcome }
     })
     .await?;
-    Ok(Answered { response: typed(output.media_type(), spooled.into_body(state, model)?), rows })
+    Ok(Answered { response: typed(output.media_type(), spooled.into_body(state, model)?), rows, at: Instant::now() })
 }
 
 /// Whoever waits for the answer. Dropped with the request, also when the connection is gone.

@@ -4,6 +4,7 @@ use super::AppState;
 use super::error::ApiError;
 use super::leftover::patient;
 use super::observe::{REQUEST_ID, SLOW_SECONDS, request_id, trace_id};
+use super::scoring::Answered;
 use crate::telemetry::PredictionRoute;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode};
@@ -30,11 +31,14 @@ impl<'a> Watch<'a> {
     }
 
     /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500.
-    pub(super) async fn over(self, work: impl Future<Output = Result<Response, ApiError>>) -> Response {
+    pub(super) async fn over(self, work: impl Future<Output = Result<Answered, ApiError>>) -> Response {
         let outcome = AssertUnwindSafe(work).catch_unwind().await;
         let outcome = outcome.unwrap_or_else(|_| Err(ApiError::internal("a handler panicked")));
-        let mut response = outcome.unwrap_or_else(|error| error.render(self.route.path(), self.id()));
-        self.count(response.status());
+        let (mut response, at) = match outcome {
+            Ok(answered) => (answered.response, answered.at),
+            Err(error) => (error.render(self.route.path(), self.id()), Instant::now()),
+        };
+        self.count(response.status(), at);
         response.headers_mut().insert(REQUEST_ID, self.id);
         response
     }
@@ -43,8 +47,8 @@ impl<'a> Watch<'a> {
         self.id.to_str().unwrap_or_default()
     }
 
-    fn count(&self, status: StatusCode) {
-        let seconds = self.start.elapsed().as_secs_f64();
+    fn count(&self, status: StatusCode, at: Instant) {
+        let seconds = (at - self.start).as_secs_f64();
         self.state.metrics.prediction_answered(self.route, status.as_u16(), seconds);
         let (id, route, trace) = (self.id(), self.route.path(), self.trace.as_deref());
         let (status, latency_ms) = (status.as_u16(), seconds * 1e3);

@@ -147,19 +147,21 @@ fn add_tile<S: Simd, T: Real>(
 fn fill_row<S: Simd, T: Real>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
     let width = Panels::<T>::WIDTH;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-    let panels: [&[T]; GROUP] = std::array::from_fn(|p| &cells[p * width * row.len()..][..width * row.len()]);
-    for offset in (0..width).step_by(2 * lanes) {
+    let vectors = T::vectors::<S>(cells);
+    let panel = vectors.len() / GROUP;
+    let panels: [_; GROUP] = std::array::from_fn(|p| vectors[p * panel..][..panel].chunks_exact(width / lanes));
+    for offset in (0..width / lanes).step_by(2) {
         let mut sums = [[T::splat(simd, T::zero()); 2]; GROUP];
-        for (k, value) in row.iter().enumerate() {
+        let [a, b, c, d] = panels.clone();
+        for ((((value, a), b), c), d) in row.iter().zip(a).zip(b).zip(c).zip(d) {
             let value = T::splat(simd, *value);
-            for (sums, panel) in sums.iter_mut().zip(panels) {
-                let weights = T::vectors::<S>(&panel[k * width + offset..][..2 * lanes]);
-                sums[0] = T::multiply_add(simd, value, weights[0], sums[0]);
-                sums[1] = T::multiply_add(simd, value, weights[1], sums[1]);
+            for (sums, weights) in sums.iter_mut().zip([a, b, c, d]) {
+                sums[0] = T::multiply_add(simd, value, weights[offset], sums[0]);
+                sums[1] = T::multiply_add(simd, value, weights[offset + 1], sums[1]);
             }
         }
         for (sums, angles) in sums.iter().zip(angles.chunks_exact_mut(width)) {
-            T::vectors_mut::<S>(&mut angles[offset..])[..2].copy_from_slice(sums);
+            T::vectors_mut::<S>(&mut angles[offset * lanes..])[..2].copy_from_slice(sums);
         }
     }
 }

@@ -158,7 +158,10 @@ impl<'a> Answer<'a> {
                 values => Said::Named(Named { names: &labels.labels, things: values.to_vec() }),
             },
             (Output::LabelSet, Head::Labels(labels)) => self.label_set(labels, values),
-            (_, head) => by_target(head, values.to_vec()),
+            (_, head) => match (head.targets(), values) {
+                ([_], [number]) => Said::Number(*number), // what is asked for most needs no list
+                (names, _) => Said::Named(Named { names, things: values.to_vec() }),
+            },
         }
     }
 

@@ -54,7 +54,7 @@ impl PredictionMetrics {
     /// The meters of one version, looked up once.
     pub fn of(&self, model: &str, version: u32) -> ModelMeters {
         let labels = VersionLabels { model: model.to_owned(), version };
-        let stage = |stage| StageMeter { seconds: self.stage(&labels, stage), total: Total::default() };
+        let stage = |stage| StageMeter::since_now(self.stage(&labels, stage));
         ModelMeters {
             rows: self.rows.get_or_create_owned(&labels),
             rows_since: AtomicU64::new(0),
@@ -100,11 +100,10 @@ impl ModelMeters {
         if after == 0 { 0 } else { u64::try_from(time.as_millis()).unwrap_or_default() }
     }
 
-    /// A request that came at `start` got its predictions, of so many rows.
-    pub fn answered(&self, protocol: Protocol, start: Instant, rows: usize) {
-        let now = Instant::now();
-        let duration = now - start;
-        let after = u64::try_from((now - self.since.0).as_nanos()).unwrap_or(u64::MAX);
+    /// A request that came at `start` got its predictions, of so many rows, at `end`.
+    pub fn answered(&self, protocol: Protocol, start: Instant, end: Instant, rows: usize) {
+        let duration = end - start;
+        let after = u64::try_from((end - self.since.0).as_nanos()).unwrap_or(u64::MAX);
         self.last_answer.store(after, Ordering::Relaxed);
         self.successes.add(duration);
         self.end(protocol, Outcome::Answered, duration);
@@ -180,15 +179,24 @@ impl Total {
 /// The durations of one stage.
 pub struct StageMeter {
     seconds: Tally,
-    /// Of all of them.
-    pub total: Total,
+    /// What was counted before the version was read into memory.
+    before: (u64, f64),
 }
 
 impl StageMeter {
+    fn since_now(seconds: Tally) -> Self {
+        Self { before: seconds.total(), seconds }
+    }
+
     /// One more.
     pub fn observe(&self, duration: Duration) {
         self.seconds.observe(duration.as_secs_f64());
-        self.total.add(duration);
+    }
+
+    /// How often since the version was read into memory, and nanoseconds.
+    pub fn get(&self) -> (u64, u64) {
+        let (count, seconds) = self.seconds.total();
+        (count - self.before.0, ((seconds - self.before.1) * 1e9) as u64)
     }
 }
 
@@ -203,11 +211,11 @@ mod tests {
         let metrics = PredictionMetrics::register(&mut registry);
         let (evicted, ready) = (metrics.of("m", 1), metrics.of("m", 1));
         ready.forget();
-        evicted.answered(Protocol::Native, Instant::now(), 1);
+        evicted.answered(Protocol::Native, Instant::now(), Instant::now(), 1);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(!text.contains("model=\"m\""), "{text}");
-        metrics.of("m", 1).answered(Protocol::Native, Instant::now(), 1);
+        metrics.of("m", 1).answered(Protocol::Native, Instant::now(), Instant::now(), 1);
         text.clear();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(text.contains("model=\"m\""), "its name and number may come again");

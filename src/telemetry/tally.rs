@@ -35,6 +35,12 @@ impl Tally {
         let add = |sum| Some((f64::from_bits(sum) + value).to_bits());
         let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add); // never refuses
     }
+
+    /// How many, and their sum.
+    pub fn total(&self) -> (u64, f64) {
+        let count = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        (count, f64::from_bits(self.0.sum.load(Ordering::Relaxed)))
+    }
 }
 
 impl TypedMetric for Tally {
@@ -45,8 +51,8 @@ impl EncodeMetric for Tally {
     fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
         let counts = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed));
         let buckets: Vec<(f64, u64)> = self.0.bounds.iter().copied().zip(counts).collect();
-        let count = buckets.iter().map(|(_, count)| count).sum();
-        let sum = f64::from_bits(self.0.sum.load(Ordering::Relaxed));
+        let count = buckets.iter().map(|(_, count)| count).sum(); // of what is shown, whatever is counted meanwhile
+        let (_, sum) = self.total();
         encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
     }
 

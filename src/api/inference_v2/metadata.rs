@@ -7,7 +7,7 @@ use super::response::inner_shape;
 use crate::dataset::ColumnKind;
 use crate::model::{FittedModel, ModelVersion};
 use crate::serving::Output;
-use crate::telemetry::{ModelMeters, Total};
+use crate::telemetry::ModelMeters;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -143,8 +143,8 @@ fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Res
 /// Since the version was read into memory; nothing where it is not there.
 fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
     let number = |read: fn(&ModelMeters) -> u64| meters.map(read).unwrap_or_default();
-    let total = |read: fn(&ModelMeters) -> &Total| {
-        let (count, nanoseconds) = meters.map(|meters| read(meters).get()).unwrap_or_default();
+    let total = |read: fn(&ModelMeters) -> (u64, u64)| {
+        let (count, nanoseconds) = meters.map(read).unwrap_or_default();
         json!({"count": count, "ns": nanoseconds})
     };
     json!({
@@ -152,14 +152,14 @@ fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
         "version": entry.version.to_string(),
         "last_inference": number(ModelMeters::last_answer_ms),
         "inference_count": number(ModelMeters::rows_predicted),
-        "execution_count": number(|meters| meters.compute.total.get().0),
+        "execution_count": number(|meters| meters.compute.get().0),
         "inference_stats": {
-            "success": total(|meters| &meters.successes),
-            "fail": total(|meters| &meters.failures),
-            "queue": total(|meters| &meters.queue.total),
-            "compute_input": total(|meters| &meters.decode.total),
-            "compute_infer": total(|meters| &meters.compute.total),
-            "compute_output": total(|meters| &meters.encode.total),
+            "success": total(|meters| meters.successes.get()),
+            "fail": total(|meters| meters.failures.get()),
+            "queue": total(|meters| meters.queue.get()),
+            "compute_input": total(|meters| meters.decode.get()),
+            "compute_infer": total(|meters| meters.compute.get()),
+            "compute_output": total(|meters| meters.encode.get()),
         },
         "batch_stats": [],
     })

@@ -31,7 +31,7 @@ use super::body::WholeBody;
 use super::error::ApiError;
 use super::extract::ModelPath;
 use super::outgoing::outgoing;
-use super::scoring::{Answered, counted, deadline, is_long, read_body, score};
+use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
 use super::state::sized;
 use super::watch::Watch;
 use crate::model::Predictions;
@@ -73,7 +73,7 @@ async fn answer(
     parts: &Parts,
     body: Body,
     start: Instant,
-) -> Result<Response, ApiError> {
+) -> Result<Answered, ApiError> {
     let (name, version) = path.read()?;
     let deadline = deadline(state, &parts.headers, start)?;
     let model = state.load_by(name, version, deadline).await?;
@@ -95,6 +95,7 @@ async fn answer_by(
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
     let json_length = json_length(headers)?;
     let coding = Coding::accepted(headers);
+    let mut laps = Laps::begin();
     let reader = Arc::clone(model);
     let decoded = sized(body.is_large(), move || {
         let (asked, block) = decode(&reader, &body, json_length, rows_limit)?;
@@ -102,15 +103,18 @@ async fn answer_by(
         Ok((asked, block))
     });
     let (asked, block) = decoded.await?;
+    model.meters.decode.observe(laps.end());
     if let Some(timeout) = asked.request.timeout_us {
         deadline = deadline.min(start + Duration::from_micros(timeout));
     }
     let rows = block.len();
-    let predictions = score(model, block, &asked.outputs, deadline, "/rows").await?;
+    let predictions = score(model, block, &asked.outputs, deadline, "/rows", &mut laps).await?;
     let writer = Arc::clone(model);
     let long = is_long(model, &asked.outputs, &predictions);
     let (bytes, head) = sized(long, move || encode(&writer, &asked, &predictions, coding)).await?;
-    Ok(Answered { response: (head, outgoing(state, model, bytes)?).into_response(), rows })
+    model.meters.encode.observe(laps.end());
+    let response = (head, outgoing(state, model, bytes)?).into_response();
+    Ok(Answered { response, rows, at: laps.last() })
 }
 
 /// What a request asks for.
@@ -126,7 +130,6 @@ fn decode(
     json_length: Option<usize>,
     limit: usize,
 ) -> Result<(Asked, RowBlock), ApiError> {
-    let start = Instant::now();
     if body.is_empty() {
         return Err(ApiError::empty_body());
     }
@@ -144,7 +147,6 @@ fn decode(
     let named = OutputRequest { names: Some(names), delta: request.delta, top_k: None, place: OutputPlace::Inference };
     let outputs = Outputs::check(&named, fitted)?;
     let block = rows::rows_of(&request.inputs, fitted, limit)?;
-    model.meters.decode.observe(start.elapsed());
     let request = InferRequest { inputs: Vec::new(), ..request }; // they are rows now
     Ok((Asked { request, wanted, outputs }, block))
 }
@@ -155,7 +157,6 @@ fn encode(
     predictions: &Predictions,
     coding: Option<Coding>,
 ) -> Result<(Vec<u8>, HeaderMap), ApiError> {
-    let start = Instant::now();
     let fitted = model.predictor.model();
     let labels = fitted.head.labels().map_or(&[][..], |labels| &labels.labels);
     let mut tensors = Vec::with_capacity(asked.wanted.len());
@@ -168,9 +169,7 @@ fn encode(
         tensors.push((tensor, requested.map_or(asked.request.binary_output, |requested| requested.binary)));
     }
     let (bytes, json_length) = response::body(model, asked.request.id.as_ref(), &tensors);
-    let answer = compressed(coding, bytes, json_length);
-    model.meters.encode.observe(start.elapsed());
-    answer
+    compressed(coding, bytes, json_length)
 }
 
 fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ApiError> {
