@@ -69,7 +69,8 @@ async fn answer(stream: TcpStream, front: Front, mut hearing: watch::Receiver<Wo
     let front = &front;
     let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| async move {
         let under_way = pulse.request();
-        let answer = front.answer(request.map(Body::new)).await;
+        let (parts, body) = request.into_parts();
+        let answer = front.answer(parts, Body::new(body)).await;
         drop(under_way);
         Ok::<_, Infallible>(answer)
     });

@@ -10,6 +10,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, RawPathParams, R
 use axum::http::Uri;
 use axum::http::request::Parts;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -161,14 +162,14 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
 }
 
 /// A model and, where the route has one, a version, as the path of a route that predicts has them.
-pub(super) struct ModelPath {
-    name: String,
-    version: Option<String>,
+pub(super) struct ModelPath<'a> {
+    name: Cow<'a, str>,
+    version: Option<Cow<'a, str>>,
 }
 
-impl ModelPath {
+impl<'a> ModelPath<'a> {
     /// `path` behind `prefix` if it is `model/verb` or `model/versions/version/verb` with nothing in it to decode.
-    pub(super) fn between(prefix: &str, path: &str, verb: &str) -> Option<Self> {
+    pub(super) fn between(prefix: &str, path: &'a str, verb: &str) -> Option<Self> {
         let segments = path.strip_prefix(prefix)?.strip_suffix(verb)?.strip_suffix('/')?;
         if segments.contains('%') {
             return None;
@@ -179,7 +180,7 @@ impl ModelPath {
         };
         let is_segment = |text: &str| !text.is_empty() && !text.contains('/');
         let whole = is_segment(name) && version.is_none_or(is_segment);
-        whole.then(|| Self { name: name.to_owned(), version: version.map(str::to_owned) })
+        whole.then(|| Self { name: name.into(), version: version.map(Cow::Borrowed) })
     }
 
     /// Whether it names a version.
@@ -193,7 +194,7 @@ impl ModelPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for ModelPath {
+impl<S: Send + Sync> FromRequestParts<S> for ModelPath<'static> {
     type Rejection = Infallible;
 
     /// What is no text becomes no name of a model, and is refused as such.
@@ -201,7 +202,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ModelPath {
         let parameters = RawPathParams::from_request_parts(parts, state).await.ok();
         let find = |wanted: &str| {
             let mut all = parameters.iter().flatten();
-            all.find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
+            all.find(|(name, _)| *name == wanted).map(|(_, value)| Cow::Owned(value.to_owned()))
         };
         Ok(Self { name: find("model").unwrap_or_default(), version: find("version") })
     }
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn paths_that_predict_are_told_apart_from_all_others() {
         let read = |path| ModelPath::between("/api/v1/models/", path, "predict").map(|path| (path.name, path.version));
-        let found = |name: &str, version: Option<&str>| Some((name.to_owned(), version.map(str::to_owned)));
+        let found = |name, version: Option<&'static str>| Some((Cow::Borrowed(name), version.map(Cow::Borrowed)));
         assert_eq!(read("/api/v1/models/m@live/predict"), found("m@live", None));
         assert_eq!(read("/api/v1/models/m/versions/2/predict"), found("m", Some("2")));
         assert_eq!(read("/api/v1/models/predict/predict"), found("predict", None));

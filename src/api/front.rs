@@ -4,8 +4,10 @@
 use super::extract::ModelPath;
 use super::{AppState, inference_v2, predictions, router};
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::Response;
 use std::time::Duration;
 use tower::Service;
@@ -29,17 +31,37 @@ impl Front {
     }
 
     /// Answers a request. What is rare is boxed: a connection has room for the largest answer under way, and moves it.
-    pub(super) async fn answer(&self, request: Request) -> Response {
-        if request.method() == Method::POST {
-            let path = request.uri().path();
+    pub(super) async fn answer(&self, parts: Parts, body: Body) -> Response {
+        if parts.method == Method::POST {
+            let path = parts.uri.path();
             if let Some(path) = ModelPath::between("/api/v1/models/", path, "predict") {
-                return predictions::predict(State(self.state.clone()), path, request).await;
+                return predictions::predict(&self.state, path, &parts, body).await;
             }
             if let Some(path) = ModelPath::between("/v2/models/", path, "infer") {
-                return Box::pin(inference_v2::infer(State(self.state.clone()), path, request)).await;
+                return Box::pin(inference_v2::infer(&self.state, path, &parts, body)).await;
             }
         }
-        let Ok(response) = Box::pin(self.routes.clone().call(request)).await;
+        let Ok(response) = Box::pin(self.routes.clone().call(Request::from_parts(parts, body))).await;
         response
     }
+}
+
+/// Predictions whose path had to be decoded.
+pub(super) async fn predict(
+    State(state): State<AppState>,
+    path: ModelPath<'static>,
+    parts: Parts,
+    body: Body,
+) -> Response {
+    predictions::predict(&state, path, &parts, body).await
+}
+
+/// The same for the Open Inference Protocol.
+pub(super) async fn infer(
+    State(state): State<AppState>,
+    path: ModelPath<'static>,
+    parts: Parts,
+    body: Body,
+) -> Response {
+    inference_v2::infer(&state, path, &parts, body).await
 }

@@ -21,15 +21,15 @@ const SHORT: u64 = 1 << 14;
 
 /// The request with a body that may be left half read.
 pub(super) async fn let_in(request: Request) -> Request {
-    patient(request)
+    request.map(patient)
 }
 
-/// The same at once, for routes without layers.
-pub(super) fn patient(request: Request) -> Request {
-    if request.body().size_hint().upper().is_some_and(|length| length < SHORT) {
-        return request;
+/// A body that may be left half read.
+pub(super) fn patient(body: Body) -> Body {
+    if body.size_hint().upper().is_some_and(|length| length < SHORT) {
+        return body;
     }
-    request.map(|body| Body::from_stream(Leftover(Some(body.into_data_stream()))))
+    Body::from_stream(Leftover(Some(body.into_data_stream())))
 }
 
 /// A body, until it has ended.

@@ -3,6 +3,7 @@
 use super::AppState;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
+use super::leftover::patient;
 use super::outgoing::{outgoing, typed};
 use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
 use super::state::sized;
@@ -14,7 +15,7 @@ use crate::serving::{
 };
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -32,17 +33,17 @@ pub(super) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, A
 
 /// `POST /invocations`: by the configured model, or the only one.
 pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> Response {
-    let (watch, request) = Watch::start(&state, PredictionRoute::Invocations, request);
+    let (parts, body) = request.into_parts();
+    let watch = Watch::start(&state, PredictionRoute::Invocations, &parts.headers);
     let start = watch.start;
-    watch.over(answer(&state, request, start)).await
+    watch.over(answer(&state, parts.headers, patient(body), start)).await
 }
 
-async fn answer(state: &AppState, request: Request, start: Instant) -> Result<Answered, ApiError> {
-    let deadline = deadline(state, request.headers(), start)?;
+async fn answer(state: &AppState, headers: HeaderMap, body: Body, start: Instant) -> Result<Answered, ApiError> {
+    let deadline = deadline(state, &headers, start)?;
     let model = state.load_by(&default_model(state)?, None, deadline).await?;
-    let (parts, body) = request.into_parts();
-    let outcome = match read_body(state, &model, &parts.headers, body, deadline).await {
-        Ok(body) => answer_by(state, &model, parts.headers, body, deadline).await,
+    let outcome = match read_body(state, &model, &headers, body, deadline).await {
+        Ok(body) => answer_by(state, &model, headers, body, deadline).await,
         Err(error) => Err(error),
     };
     counted(&model, Protocol::Invocations, start, outcome)

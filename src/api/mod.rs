@@ -157,10 +157,10 @@ fn router(state: AppState) -> Router {
         .layer(from_fn_with_state(state.clone(), observe::observe))
         .layer(axum::middleware::map_request(leftover::let_in))
         // Predictions are asked for a million times a day. They come after the layers and watch over themselves.
-        .route("/api/v1/models/{model}/predict", post(predictions::predict).fallback(refuse.clone()))
-        .route("/api/v1/models/{model}/versions/{version}/predict", post(predictions::predict).fallback(refuse.clone()))
-        .route("/v2/models/{model}/infer", post(inference_v2::infer).fallback(refuse.clone()))
-        .route("/v2/models/{model}/versions/{version}/infer", post(inference_v2::infer).fallback(refuse.clone()))
+        .route("/api/v1/models/{model}/predict", post(front::predict).fallback(refuse.clone()))
+        .route("/api/v1/models/{model}/versions/{version}/predict", post(front::predict).fallback(refuse.clone()))
+        .route("/v2/models/{model}/infer", post(front::infer).fallback(refuse.clone()))
+        .route("/v2/models/{model}/versions/{version}/infer", post(front::infer).fallback(refuse.clone()))
         .route("/invocations", post(mlflow::invoke).fallback(refuse.clone()))
         .with_state(state)
 }

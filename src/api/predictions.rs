@@ -5,6 +5,7 @@ use super::accept::accepted_format;
 use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
+use super::leftover::patient;
 use super::outgoing::{outgoing, typed};
 use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
 use super::state::sized;
@@ -17,7 +18,6 @@ use crate::serving::{
 };
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Body;
-use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -28,18 +28,16 @@ use std::time::Instant;
 const ROOM: usize = 64;
 
 /// `POST …/{model}/predict`: by the newest version, or that of the alias. `POST …/{model}/versions/{version}/predict`.
-pub(super) async fn predict(State(state): State<AppState>, path: ModelPath, request: Request) -> Response {
+pub(super) async fn predict(state: &AppState, path: ModelPath<'_>, parts: &Parts, body: Body) -> Response {
     let route = if path.has_version() { PredictionRoute::PredictVersion } else { PredictionRoute::Predict };
-    let (watch, request) = Watch::start(&state, route, request);
-    // Taken apart here, so that the futures within hold references: they are copied when they begin.
-    let (parts, body) = request.into_parts();
+    let watch = Watch::start(state, route, &parts.headers);
     let start = watch.start;
-    watch.over(answer(&state, &path, &parts, body, start)).await
+    watch.over(answer(state, &path, parts, patient(body), start)).await
 }
 
 async fn answer(
     state: &AppState,
-    path: &ModelPath,
+    path: &ModelPath<'_>,
     parts: &Parts,
     body: Body,
     start: Instant,

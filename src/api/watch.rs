@@ -2,12 +2,10 @@
 
 use super::AppState;
 use super::error::ApiError;
-use super::leftover::patient;
 use super::observe::{REQUEST_ID, SLOW_SECONDS, request_id, trace_id};
 use super::scoring::Answered;
 use crate::telemetry::PredictionRoute;
-use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -24,10 +22,9 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// From now on; the request may be refused before its body has come.
-    pub(super) fn start(state: &'a AppState, route: PredictionRoute, request: Request) -> (Self, Request) {
-        let (id, trace) = (request_id(request.headers()), trace_id(request.headers()));
-        (Self { state, route, start: Instant::now(), id, trace }, patient(request))
+    /// From now on.
+    pub(super) fn start(state: &'a AppState, route: PredictionRoute, headers: &HeaderMap) -> Self {
+        Self { state, route, start: Instant::now(), id: request_id(headers), trace: trace_id(headers) }
     }
 
     /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500.

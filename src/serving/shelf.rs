@@ -3,7 +3,7 @@
 use super::{BatchLimits, Batcher, NotReady, PredictionPool, make_ready};
 use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
 use crate::telemetry::{ModelMeters, PredictionMetrics};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A version of a model ready to predict. Requests in flight keep the one they began with.
@@ -52,7 +52,7 @@ struct Settings {
 
 #[derive(Default)]
 struct State {
-    ready: HashMap<String, Entry>,
+    ready: BTreeMap<String, Entry>,
     /// Held while an artifact is read, so that it is read once however many ask for it.
     loading: HashMap<String, Arc<Mutex<()>>>,
     /// Models that shall not be served.

@@ -30,6 +30,7 @@ use super::accept::{Range, field_lines};
 use super::body::WholeBody;
 use super::error::ApiError;
 use super::extract::ModelPath;
+use super::leftover::patient;
 use super::outgoing::outgoing;
 use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
 use super::state::sized;
@@ -38,7 +39,6 @@ use crate::model::Predictions;
 use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -59,17 +59,16 @@ const SPARE_INPUTS: usize = 1024;
 const WORTH_COMPRESSING: usize = 1024;
 
 /// `POST /v2/models/{model}/infer` and `POST /v2/models/{model}/versions/{version}/infer`.
-pub(super) async fn infer(State(state): State<AppState>, path: ModelPath, request: Request) -> Response {
+pub(super) async fn infer(state: &AppState, path: ModelPath<'_>, parts: &Parts, body: Body) -> Response {
     let route = if path.has_version() { PredictionRoute::InferVersion } else { PredictionRoute::Infer };
-    let (watch, request) = Watch::start(&state, route, request);
-    let (parts, body) = request.into_parts();
+    let watch = Watch::start(state, route, &parts.headers);
     let start = watch.start;
-    watch.over(answer(&state, &path, &parts, body, start)).await
+    watch.over(answer(state, &path, parts, patient(body), start)).await
 }
 
 async fn answer(
     state: &AppState,
-    path: &ModelPath,
+    path: &ModelPath<'_>,
     parts: &Parts,
     body: Body,
     start: Instant,
