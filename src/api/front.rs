@@ -10,7 +10,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use std::time::Duration;
-use tower::Service;
+use tower::ServiceExt;
 
 /// All routes; a clone is two counts.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Front {
     }
 
     /// Answers a request. What is rare is boxed: a connection has room for the largest answer under way, and moves it.
-    pub(super) async fn answer(&self, parts: Parts, body: Body) -> Response {
+    pub async fn answer(&self, parts: Parts, body: Body) -> Response {
         if parts.method == Method::POST {
             let path = parts.uri.path();
             if let Some(path) = ModelPath::between("/api/v1/models/", path, "predict") {
@@ -41,7 +41,7 @@ impl Front {
                 return Box::pin(inference_v2::infer(&self.state, path, &parts, body)).await;
             }
         }
-        let Ok(response) = Box::pin(self.routes.clone().call(Request::from_parts(parts, body))).await;
+        let Ok(response) = Box::pin(self.routes.clone().oneshot(Request::from_parts(parts, body))).await;
         response
     }
 }

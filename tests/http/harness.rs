@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tower::ServiceExt;
 
 /// The default configuration with some flags.
 pub(crate) fn config(flags: &[&str]) -> Config {
@@ -100,8 +99,8 @@ impl Service {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.app.front.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
+        let (parts, body) = request.into_parts();
+        let (parts, body) = self.app.front.answer(parts, body).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }
     }
