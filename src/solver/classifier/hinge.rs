@@ -134,21 +134,28 @@ fn certify<T: Real, B: FeatureBlocks<T>>(
     width: f64,
 ) -> Vec<PrimalDual> {
     let (rows, k, ridge) = (objective.rows, parameters.ncols(), objective.ridge);
-    let (mut losses, mut duals) = (vec![0.0; k], vec![0.0; k]);
+    let (mut losses, mut duals, mut balances) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
     for ((decisions, &class), &weight) in at.decisions.rows().into_iter().zip(rows.classes).zip(rows.weights) {
         for (j, decision) in decisions.iter().enumerate() {
-            let short = (1.0 - sign(class, j, k) * decision).max(0.0);
+            let sign = sign(class, j, k);
+            let short = (1.0 - sign * decision).max(0.0);
+            let slope = (short / width).min(1.0);
             losses[j] += weight * short;
-            duals[j] += weight * (short / width).min(1.0);
+            duals[j] += weight * slope;
+            balances[j] += weight * slope * sign;
         }
     }
     let weights = objective.penalised(parameters);
     let combination = objective.penalised(&at.gradient) - &weights * (2.0 * ridge); // −(1/C)Σ cαyψ
     let (penalties, squares) = (objective.dots(&weights, &weights), objective.dots(&combination, &combination));
+    let intercepts = parameters.row(objective.feature_count());
     (0..k)
         .map(|j| {
             let primal = losses[j] / objective.total_weight() + ridge * penalties[j];
-            let dual = duals[j] / objective.total_weight() - squares[j] / (4.0 * ridge);
+            // Σcαy is as near to 0 as the last digit of the intercept allows, divided by the width. A shift of the α inside
+            // that makes it 0 moves their features' share of D too, and together that is the intercept times the rest.
+            let balanced = (duals[j] - intercepts[j] * balances[j]) / objective.total_weight();
+            let dual = balanced - squares[j] / (4.0 * ridge);
             PrimalDual { primal, gap: (primal - dual).max(0.0) }
         })
         .collect()
