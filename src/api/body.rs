@@ -2,7 +2,7 @@
 
 use super::AppState;
 use super::error::ApiError;
-use super::state::sized;
+use super::state::blocking;
 use crate::dataset::ContentEncoding;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -122,7 +122,8 @@ pub(super) async fn read_whole(
     }
     let all = Arc::clone(&state.bodies);
     let few = bytes.len() <= FEW_COMPRESSED;
-    sized(!few, move || decompress(encoding, &bytes, limit, Room { all: &all, taken })).await
+    let work = move || decompress(encoding, &bytes, limit, Room { all: &all, taken });
+    if few { work() } else { Box::pin(blocking(work)).await }
 }
 
 fn decompress(encoding: ContentEncoding, bytes: &Bytes, limit: u64, mut room: Room) -> Result<WholeBody, ApiError> {

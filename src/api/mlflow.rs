@@ -5,8 +5,7 @@ use super::body::{WholeBody, csv_header, media_type};
 use super::error::ApiError;
 use super::leftover::patient;
 use super::outgoing::{outgoing, typed};
-use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
-use super::state::sized;
+use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score, sized};
 use super::watch::Watch;
 use crate::dataset::CsvOptions;
 use crate::model::{FittedModel, Predictions};
@@ -21,6 +20,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,7 +36,7 @@ pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> R
     let (parts, body) = request.into_parts();
     let watch = Watch::start(&state, PredictionRoute::Invocations, &parts.headers);
     let start = watch.start;
-    watch.over(answer(&state, parts.headers, patient(body), start)).await
+    watch.over(pin!(answer(&state, parts.headers, patient(body), start))).await
 }
 
 async fn answer(state: &AppState, headers: HeaderMap, body: Body, start: Instant) -> Result<Answered, ApiError> {
@@ -72,18 +72,17 @@ async fn answer_by(
 ) -> Result<Answered, ApiError> {
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
     let mut laps = Laps::begin();
-    let reader = Arc::clone(model);
-    let decoded = sized(body.is_large(), move || {
-        let (block, place, outputs) = decode(&reader, &headers, &body, rows_limit)?;
-        outputs.check_length(block.len(), reader.predictor.model(), numbers_limit)?;
+    let decoded = sized(model, body.is_large(), move |model| {
+        let (block, place, outputs) = decode(model, &headers, &body, rows_limit)?;
+        outputs.check_length(block.len(), model.predictor.model(), numbers_limit)?;
         Ok((block, place, outputs))
     });
     let (block, place, outputs) = decoded.await?;
     model.meters.decode.observe(laps.end());
     let rows = block.len();
     let predictions = score(model, block, &outputs, deadline, place, &mut laps).await?;
-    let writer = Arc::clone(model);
-    let text = sized(is_long(model, &outputs, &predictions), move || encode(&writer, &outputs, &predictions)).await?;
+    let long = is_long(model, &outputs, &predictions);
+    let text = sized(model, long, move |model| encode(model, &outputs, &predictions)).await?;
     model.meters.encode.observe(laps.end());
     let response = typed("application/json", outgoing(state, model, text)?);
     Ok(Answered { response, rows, at: laps.last() })

@@ -7,8 +7,7 @@ use super::error::ApiError;
 use super::extract::{ModelPath, QueryFields};
 use super::leftover::patient;
 use super::outgoing::{outgoing, typed};
-use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
-use super::state::sized;
+use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score, sized};
 use super::tables::answer_table;
 use super::watch::Watch;
 use crate::dataset::{CsvOptions, parse_delimiter};
@@ -21,6 +20,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ pub(super) async fn predict(state: &AppState, path: ModelPath<'_>, parts: &Parts
     let route = if path.has_version() { PredictionRoute::PredictVersion } else { PredictionRoute::Predict };
     let watch = Watch::start(state, route, &parts.headers);
     let start = watch.start;
-    watch.over(answer(state, &path, parts, patient(body), start)).await
+    watch.over(pin!(answer(state, &path, parts, patient(body), start))).await
 }
 
 async fn answer(
@@ -124,15 +124,14 @@ async fn answer_json(
     let (output, large) = (options.output, body.is_large());
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
     let mut laps = Laps::begin();
-    let reader = Arc::clone(model);
-    let decoded = sized(large, move || decode(&reader, &options, &body, rows_limit, numbers_limit)).await?;
+    let read = move |model: &ReadyModel| decode(model, &options, &body, rows_limit, numbers_limit);
+    let decoded = sized(model, large, read).await?;
     model.meters.decode.observe(laps.end());
     let (JsonRequest { block, place, .. }, outputs) = decoded;
     let rows = block.len();
     let predictions = score(model, block, &outputs, deadline, place, &mut laps).await?;
-    let writer = Arc::clone(model);
     let long = is_long(model, &outputs, &predictions);
-    let text = sized(long, move || encode(&writer, output, &outputs, &predictions)).await?;
+    let text = sized(model, long, move |model| encode(model, output, &outputs, &predictions)).await?;
     model.meters.encode.observe(laps.end());
     let body = outgoing(state, model, text)?;
     Ok(Answered { response: typed(output.media_type(), body), rows, at: laps.last() })

@@ -3,12 +3,14 @@
 use super::AppState;
 use super::body::{WholeBody, read_whole};
 use super::error::ApiError;
+use super::state::blocking;
 use crate::model::Predictions;
 use crate::serving::{BatchError, Outputs, ReadyModel, RowBlock, refuse_not_finite};
 use crate::telemetry::{Outcome, Protocol};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// So many multiplications are done at once on the thread that has the request, about twenty microseconds: handing
@@ -50,6 +52,19 @@ impl Laps {
     pub(super) fn last(&self) -> Instant {
         self.0
     }
+}
+
+/// Runs `work` for a model here if it is small, and off the async threads if it is large.
+pub(super) async fn sized<T: Send + 'static>(
+    model: &Arc<ReadyModel>,
+    large: bool,
+    work: impl FnOnce(&ReadyModel) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if large {
+        let model = Arc::clone(model);
+        return Box::pin(blocking(move || work(&model))).await;
+    }
+    work(model)
 }
 
 /// Computes what is asked for. `list` leads to the rows in the request, for errors.

@@ -121,14 +121,6 @@ impl AppState {
     }
 }
 
-/// Runs `work` here if it is small, and off the async threads if it is large.
-pub(super) async fn sized<T: Send + 'static>(
-    large: bool,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    if large { Box::pin(blocking(work)).await } else { work() }
-}
-
 /// Runs blocking `work` off the async threads.
 pub(super) async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ApiError>
 where

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::time::Instant;
 
 /// A prediction request under observation.
@@ -27,8 +28,9 @@ impl<'a> Watch<'a> {
         Self { state, route, start: Instant::now(), id: request_id(headers), trace: trace_id(headers) }
     }
 
-    /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500.
-    pub(super) async fn over(self, work: impl Future<Output = Result<Answered, ApiError>>) -> Response {
+    /// Runs the handler and gives its answer, rendered and counted; a panic in it answers 500. The handler is pinned where
+    /// it stands: to move it would be to copy a kilobyte.
+    pub(super) async fn over(self, work: Pin<&mut impl Future<Output = Result<Answered, ApiError>>>) -> Response {
         let outcome = AssertUnwindSafe(work).catch_unwind().await;
         let outcome = outcome.unwrap_or_else(|_| Err(ApiError::internal("a handler panicked")));
         let (mut response, at) = match outcome {

@@ -1,7 +1,7 @@
 //! Raw rows to scaled inputs: the same path in training and in serving.
 
 use crate::dataset::{Encoding, Scaling};
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 /// Encoding, then filling in, then scaling.
@@ -21,12 +21,12 @@ impl InputPipeline {
 
     /// Turns rows of codes into inputs (rows×d).
     pub fn prepare<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Array2<f64> {
-        let mut inputs = Array2::zeros((rows.len(), self.input_dim())); // rows×d
-        for (codes, mut input) in rows.zip(inputs.axis_iter_mut(Axis(0))) {
-            let input = input.as_slice_mut().expect("a fresh array is row-major");
+        let shape = (rows.len(), self.input_dim());
+        let mut inputs = vec![0.0; shape.0 * shape.1]; // rows×d
+        for (codes, input) in rows.zip(inputs.chunks_exact_mut(shape.1.max(1))) {
             self.encoding.encode(codes.iter().copied(), input);
             self.scaling.apply(input);
         }
-        inputs
+        Array2::from_shape_vec(shape, inputs).expect("as many elements")
     }
 }

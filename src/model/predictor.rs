@@ -157,11 +157,14 @@ impl Predictor {
     ) {
         let inputs = self.model.inputs.prepare(codes.iter().copied());
         let arch = instructions_for(codes.len());
-        let outputs = self.weights.rows().into_iter().zip(&self.model.intercepts);
+        let weights = self.weights.as_slice().expect("weights are row-major");
+        let intercepts = &self.model.intercepts;
         projector.transform_by(inputs.view(), 1, |offset, features| {
             let at = first + offset;
-            for (value, (weights, intercept)) in predictions.values.row_mut(at).iter_mut().zip(outputs.clone()) {
-                *value = mixed_dot(arch, features, weights.to_slice().expect("weights are row-major")) + intercept;
+            let values = predictions.values.as_slice_mut().expect("a fresh array is row-major");
+            let outputs = weights.chunks_exact(features.len()).zip(intercepts);
+            for (value, (weights, intercept)) in values[at * intercepts.len()..].iter_mut().zip(outputs) {
+                *value = mixed_dot(arch, features, weights) + intercept;
             }
             if let (Some(spreads), Some(spread)) = (&mut predictions.spreads, &self.model.spread) {
                 let deviations = spread.standard_deviations(features.iter().map(|feature| feature.to_f64()));

@@ -32,8 +32,7 @@ use super::error::ApiError;
 use super::extract::ModelPath;
 use super::leftover::patient;
 use super::outgoing::outgoing;
-use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score};
-use super::state::sized;
+use super::scoring::{Answered, Laps, counted, deadline, is_long, read_body, score, sized};
 use super::watch::Watch;
 use crate::model::Predictions;
 use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
@@ -46,6 +45,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use request::InferRequest;
 use std::io::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ pub(super) async fn infer(state: &AppState, path: ModelPath<'_>, parts: &Parts, 
     let route = if path.has_version() { PredictionRoute::InferVersion } else { PredictionRoute::Infer };
     let watch = Watch::start(state, route, &parts.headers);
     let start = watch.start;
-    watch.over(answer(state, &path, parts, patient(body), start)).await
+    watch.over(pin!(answer(state, &path, parts, patient(body), start))).await
 }
 
 async fn answer(
@@ -95,10 +95,9 @@ async fn answer_by(
     let json_length = json_length(headers)?;
     let coding = Coding::accepted(headers);
     let mut laps = Laps::begin();
-    let reader = Arc::clone(model);
-    let decoded = sized(body.is_large(), move || {
-        let (asked, block) = decode(&reader, &body, json_length, rows_limit)?;
-        asked.outputs.check_length(block.len(), reader.predictor.model(), numbers_limit)?;
+    let decoded = sized(model, body.is_large(), move |model| {
+        let (asked, block) = decode(model, &body, json_length, rows_limit)?;
+        asked.outputs.check_length(block.len(), model.predictor.model(), numbers_limit)?;
         Ok((asked, block))
     });
     let (asked, block) = decoded.await?;
@@ -108,9 +107,8 @@ async fn answer_by(
     }
     let rows = block.len();
     let predictions = score(model, block, &asked.outputs, deadline, "/rows", &mut laps).await?;
-    let writer = Arc::clone(model);
     let long = is_long(model, &asked.outputs, &predictions);
-    let (bytes, head) = sized(long, move || encode(&writer, &asked, &predictions, coding)).await?;
+    let (bytes, head) = sized(model, long, move |model| encode(model, &asked, &predictions, coding)).await?;
     model.meters.encode.observe(laps.end());
     let response = (head, outgoing(state, model, bytes)?).into_response();
     Ok(Answered { response, rows, at: laps.last() })
