@@ -70,20 +70,19 @@ struct Members {
 
 /// Reads a request of at most `row_limit` rows.
 pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Result<JsonRequest, Refusal> {
-    if let Some((grid, end)) = rows_alone(body, model, row_limit)
-        && body[end..].trim_ascii() == b"}"
-    {
+    if let Some(grid) = rows_alone(body, model, row_limit) {
         return Members { rows: Some(grid), ..Members::default() }.finish(model);
     }
     // Once rows were scanned, a reader knows no longer where it is: what it stumbles over is read again from the start.
     read_members(body, model, row_limit, true).or_else(|_| read_members(body, model, row_limit, false))
 }
 
-/// The rows of a request that begins with them, as most do, and where they end.
-fn rows_alone(body: &[u8], model: &FittedModel, limit: usize) -> Option<(Grid, usize)> {
-    const BEGINNING: &[u8] = b"{\"rows\":";
-    let (grid, end) = Grid::scan(body.strip_prefix(BEGINNING)?, "/rows", model, limit)?;
-    Some((grid, BEGINNING.len() + end))
+/// The rows of a request that has nothing else, as most are and few programs write otherwise. What has more is told by its
+/// end, before its rows are scanned in vain.
+fn rows_alone(body: &[u8], model: &FittedModel, limit: usize) -> Option<Grid> {
+    let list = body.strip_prefix(b"{\"rows\":")?.strip_suffix(b"}").filter(|list| list.ends_with(b"]]"))?;
+    let (grid, end) = Grid::scan(list, "/rows", model, limit)?;
+    (end == list.len()).then_some(grid)
 }
 
 fn read_members(body: &[u8], model: &FittedModel, limit: usize, scan: bool) -> Result<JsonRequest, Refusal> {
@@ -352,6 +351,12 @@ mod tests {
             (true, format!("{{\"rows\":{rows}}}")),
             (true, format!(" {{ \"rows\" : {rows} , \"columns\": {names}, \"outputs\": [\"value\"] }} ")),
             (true, format!("{{\"delta\": 0.1, \"rows\":{rows}}}")),
+            (true, format!("{{\"rows\": [{first},{second}]}}")),
+            (false, format!("{{\"rows\":[{first},{second}]]}}")),
+            (false, format!("{{\"rows\":[{first}],\"rows\":[{first}]}}")),
+            (false, format!("{{\"rows\":[{first}],[{second}]}}")),
+            (false, format!("{{\"rows\":[{first}]}}\u{c}")),
+            (false, "{\"rows\":[[1,2]]}".to_owned()),
             (false, format!("{{\"rows\":{rows}}} x")),
             (false, format!("{{\"rows\":{rows}, \"rows\":{rows}}}")),
             (false, format!("{{\"rows\":{rows}, \"colums\": 1}}")),
@@ -381,5 +386,7 @@ mod tests {
         assert_eq!(&text[end..], b" , \"delta\": 0.1}");
         assert!(Grid::scan(text, "/rows", &model, 1).is_none(), "more rows than the limit");
         assert!(Grid::scan(b"[[1, null]]", "/rows", &model, 2).is_none());
+        assert!(rows_alone(b"{\"rows\": [[1, 2.5],[-3e2, 0]]}", &model, 2).is_some());
+        assert!(rows_alone(b"{\"rows\": [[1, 2.5]], \"columns\": [\"a\", \"b\"]}", &model, 2).is_none());
     }
 }
