@@ -147,7 +147,7 @@ fn add_tile<S: Simd, T: Real>(
 fn fill_row<S: Simd, T: Real>(simd: S, cells: &[T], row: &[T], angles: &mut [T]) {
     let width = Panels::<T>::WIDTH;
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-    let vectors = T::vectors::<S>(cells);
+    let (vectors, angles) = (T::vectors::<S>(cells), T::vectors_mut::<S>(angles));
     let panel = vectors.len() / GROUP;
     let panels: [_; GROUP] = std::array::from_fn(|p| vectors[p * panel..][..panel].chunks_exact(width / lanes));
     for offset in (0..width / lanes).step_by(2) {
@@ -160,8 +160,8 @@ fn fill_row<S: Simd, T: Real>(simd: S, cells: &[T], row: &[T], angles: &mut [T])
                 sums[1] = T::multiply_add(simd, value, weights[offset + 1], sums[1]);
             }
         }
-        for (sums, angles) in sums.iter().zip(angles.chunks_exact_mut(width)) {
-            T::vectors_mut::<S>(&mut angles[offset * lanes..])[..2].copy_from_slice(sums);
+        for (sums, angles) in sums.iter().zip(angles.chunks_exact_mut(width / lanes)) {
+            angles[offset..offset + 2].copy_from_slice(sums);
         }
     }
 }
