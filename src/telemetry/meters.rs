@@ -204,6 +204,20 @@ impl StageMeter {
 mod tests {
     use super::*;
 
+    /// The series goes on when a version is read into memory again; what is told of the version in memory begins anew.
+    #[test]
+    fn stages_are_told_since_the_version_was_read() {
+        let metrics = PredictionMetrics::register(&mut prometheus_client::registry::Registry::default());
+        let first = metrics.of("m", 1);
+        first.decode.observe(Duration::from_millis(2));
+        let second = metrics.of("m", 1);
+        assert_eq!((first.decode.get().0, second.decode.get()), (1, (0, 0)));
+        second.decode.observe(Duration::from_millis(3));
+        let (count, nanoseconds) = second.decode.get();
+        assert!(count == 1 && nanoseconds.abs_diff(3_000_000) < 10, "{count} {nanoseconds}");
+        assert_eq!((first.decode.get().0, first.encode.get()), (2, (0, 0)));
+    }
+
     /// A copy that memory gave up still answers what it has begun when its version is deleted.
     #[test]
     fn a_version_that_is_gone_begins_no_series_whoever_has_its_meters() {
