@@ -6,7 +6,7 @@
 //! the standard library reads.
 
 /// Digits that surely fit 64 bits.
-const MOST_DIGITS: usize = 19;
+pub(super) const MOST_DIGITS: usize = 19;
 
 /// Powers of ten that are doubles.
 const TENS: [f64; 23] = [
@@ -120,30 +120,33 @@ fn scaled(w: u64, exponent: i64) -> Option<f64> {
         power if w <= EXACT && power < TENS.len() => {
             Some(if exponent < 0 { w as f64 / TENS[power] } else { w as f64 * TENS[power] })
         }
-        power if exponent < 0 => FIFTHS.get(power)?.multiply(w, power as u32),
+        power if exponent < 0 => FIFTHS.get(power)?.multiply(w),
         _ => None,
     }
 }
 
-/// 5⁻ᵏ in 64 bits.
+/// 10⁻ᵏ, its 5⁻ᵏ in 64 bits.
 #[derive(Clone, Copy)]
-struct Fifth {
-    /// ⌊2^(63 + bits)/5ᵏ⌋, with the highest bit set.
+pub(super) struct Fifth {
+    /// ⌊2^(63 + bits)/5ᵏ⌋ for a 5ᵏ of so many bits: its highest bit is set.
     reciprocal: u64,
-    /// Bits of 5ᵏ.
-    bits: u32,
+    /// What the bits of a double begin with if its w and the product have no zeros ahead.
+    exponent: u64,
 }
 
 /// By k, from 1 on: while 5ᵏ < 2⁶³.
-static FIFTHS: [Fifth; 28] = Fifth::all();
+pub(super) static FIFTHS: [Fifth; 28] = Fifth::all();
 
 impl Fifth {
     const fn all() -> [Self; 28] {
-        let mut all = [Self { reciprocal: 0, bits: 0 }; 28];
+        let mut all = [Self { reciprocal: 0, exponent: 0 }; 28];
         let (mut power, mut five) = (1, 5_u64);
         while power < all.len() {
             let bits = five.ilog2() + 1;
-            all[power] = Self { reciprocal: ((1_u128 << (63 + bits)) / five as u128) as u64, bits };
+            let reciprocal = ((1_u128 << (63 + bits)) / five as u128) as u64;
+            // The product's first 53 bits, times 2^(12 − bits − k). The first of them is in no double but raises its
+            // exponent by one; that of the least double is −1074.
+            all[power] = Self { reciprocal, exponent: (1074 + 12 - bits as u64 - power as u64) << 52 };
             power += 1;
             five = five.wrapping_mul(5); // the last product is not used
         }
@@ -152,19 +155,21 @@ impl Fifth {
 
     /// w/10ᵏ, rounded to the nearest double; w is not 0. None where 64 bits do not tell to which side.
     #[inline]
-    fn multiply(self, w: u64, power: u32) -> Option<f64> {
+    pub(super) fn multiply(self, w: u64) -> Option<f64> {
+        const LOST: u32 = 11;
+        const HALF: u64 = 1 << (LOST - 1);
         let zeros = w.leading_zeros();
         // The reciprocal is less than one too small, so that the product lacks less than 2⁶⁴: what is meant lies from
-        // `high` to less than two above it.
+        // `high` to less than two above it, and to less than four when the one zero it may have ahead is gone.
         let high = ((u128::from(w << zeros) * u128::from(self.reciprocal)) >> 64) as u64;
-        let spare = 11 - high.leading_zeros();
-        let (kept, lost, half) = (high >> spare, high & ((1 << spare) - 1), 1_u64 << (spare - 1));
-        if lost == half || lost + 1 == half {
+        let short = high.leading_zeros() & 1;
+        let high = high << short;
+        if high.wrapping_add(3) & (2 * HALF - 4) == HALF {
             return None;
         }
-        // kept·2^exponent: 53 bits, whose first is in no double. Rounded up to 2⁵³ it carries into the exponent.
-        let exponent = i64::from(spare + 1) - i64::from(zeros + self.bits + power);
-        Some(f64::from_bits((((exponent + 1074) as u64) << 52) + kept + u64::from(lost > half)))
+        // Rounded up to 2⁵³ it carries into the exponent.
+        let kept = ((high >> (LOST - 1)) + 1) >> 1;
+        Some(f64::from_bits(self.exponent + kept - (u64::from(zeros + short) << 52)))
     }
 }
 

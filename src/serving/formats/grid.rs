@@ -4,9 +4,13 @@ use super::super::Refusal;
 use super::super::rows::{Layout, RowBlock};
 use super::decimal::read_number;
 use super::json::{NOT_A_CELL, read_cell, too_many_rows};
+use super::number_run::RunReader;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use jiter::{Jiter, Peek};
+
+/// Numbers of so few bytes, whole ones mostly, are read one by one.
+const SHORT: usize = 3;
 
 /// Rows in the order of the request: which column a cell belongs to may be told only after them.
 #[derive(Debug, Default)]
@@ -59,9 +63,10 @@ impl Grid {
     pub(super) fn scan(text: &[u8], place: &'static str, model: &FittedModel, limit: usize) -> Option<(Self, usize)> {
         let numbers = Vec::with_capacity(model.inputs.encoding.columns.len());
         let mut grid = Self { place, numbers, ..Self::default() };
+        let runs = RunReader::new();
         let mut at = after(text, 0, b'[')?;
         loop {
-            at = grid.scan_row(text, at).filter(|_| grid.rows <= limit)?;
+            at = grid.scan_row(text, at, runs).filter(|_| grid.rows <= limit)?;
             if grid.rows == 1 {
                 // Rows are about as long as the first; no number takes fewer than two bytes.
                 let more = text.len() / at * grid.width;
@@ -74,18 +79,20 @@ impl Grid {
         }
     }
 
-    /// One row of numbers, and where it ends.
-    fn scan_row(&mut self, text: &[u8], start: usize) -> Option<usize> {
-        let mut at = after(text, start, b'[')?;
+    /// One row of numbers, and where it ends. Where one number is a long one, a run of such is expected behind it.
+    fn scan_row(&mut self, text: &[u8], start: usize, runs: RunReader) -> Option<usize> {
+        let mut at = past_blanks(text, after(text, start, b'[')?);
         let before = self.numbers.len();
         loop {
-            let (number, end) = read_number(text, past_blanks(text, at))?;
+            let (number, end) = read_number(text, at)?;
             self.numbers.push(number);
-            let Some(next) = after(text, end, b',') else {
+            let Some(comma) = after(text, end, b',') else {
                 at = after(text, end, b']')?;
                 break;
             };
-            at = next;
+            let next = past_blanks(text, comma);
+            let long = end - at > SHORT && next - comma <= 1;
+            at = if long { past_blanks(text, runs.read(text, next, next > comma, &mut self.numbers)) } else { next };
         }
         let width = self.numbers.len() - before;
         self.width = if self.rows == 0 { width } else { self.width };

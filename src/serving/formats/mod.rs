@@ -15,6 +15,13 @@ mod grid;
 /// Numbers of JSON as doubles.
 mod decimal;
 
+/// Runs of decimal fractions.
+mod number_run;
+
+/// Decimal fractions by vector instructions.
+#[cfg(target_arch = "x86_64")]
+mod fraction_vectors;
+
 /// The JSON of MLflow.
 mod scoring;
 
