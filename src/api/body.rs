@@ -98,6 +98,18 @@ pub(super) async fn read_whole(
     body: Body,
     deadline: Instant,
 ) -> Result<WholeBody, ApiError> {
+    read_whole_and(state, headers, body, deadline, |_, _| ()).await
+}
+
+/// The same. One that comes in parts, and is not compressed, is shown as far as it has come after each of them, with the
+/// bytes expected in all: work on the first parts can be done while the last are on their way.
+pub(super) async fn read_whole_and(
+    state: &AppState,
+    headers: &HeaderMap,
+    body: Body,
+    deadline: Instant,
+    mut show: impl FnMut(&[u8], usize) + Send,
+) -> Result<WholeBody, ApiError> {
     let limit = state.config.max_request.0;
     let encoding = content_encoding(headers)?;
     let announced = match body.size_hint().exact() {
@@ -106,7 +118,13 @@ pub(super) async fn read_whole(
         None => refuse_announced(headers, limit)?,
     };
     let expected = announced.map_or(0, |length| length as usize);
-    let mut collecting = std::pin::pin!(collect(body, expected, limit, Room { all: &state.bodies, taken: None }));
+    let show = |so_far: &[u8]| {
+        if encoding == ContentEncoding::Identity {
+            show(so_far, expected);
+        }
+    };
+    let room = Room { all: &state.bodies, taken: None };
+    let mut collecting = std::pin::pin!(collect(body, expected, limit, room, show));
     // A small body came with its head, and needs no timer.
     let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {
         outcome?
@@ -150,6 +168,7 @@ async fn collect(
     expected: usize,
     limit: u64,
     mut room: Room<'_>,
+    mut show: impl FnMut(&[u8]),
 ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), ApiError> {
     let mut chunks = body.into_data_stream();
     let broke = |error| ApiError::malformed("unreadable_body", format!("the body broke off: {error}"));
@@ -173,6 +192,7 @@ async fn collect(
         }
         room.hold(bytes.len() + chunk.len())?;
         bytes.extend_from_slice(&chunk);
+        show(&bytes);
         next = chunks.next().await;
     }
     Ok((bytes.into(), room.taken))

@@ -13,7 +13,8 @@ use super::watch::Watch;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::model::Predictions;
 use crate::serving::{
-    Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, read_request,
+    Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowScan,
+    read_request,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::Body;
@@ -59,8 +60,10 @@ async fn answer_by(
     let options = Options::read(&QueryFields::read(&parts.uri)?, &parts.headers)?;
     match options.input {
         Format::Json => {
-            let body = read_body(state, model, &parts.headers, body, deadline).await?;
-            answer_json(state, model, options, body, deadline).await
+            let mut scan = RowScan::of_request(model.predictor.model(), state.config.max_prediction_rows);
+            let show = |so_far: &[u8], expected| scan.advance(so_far, expected);
+            let body = read_body(state, model, &parts.headers, body, deadline, show).await?;
+            answer_json(state, model, options, (body, scan), deadline).await
         }
         Format::Ndjson | Format::Csv | Format::Arrow => {
             Box::pin(answer_table(state, model, options, &parts.headers, body, deadline)).await
@@ -118,15 +121,15 @@ async fn answer_json(
     state: &AppState,
     model: &Arc<ReadyModel>,
     options: Options,
-    body: WholeBody,
+    (body, scan): (WholeBody, RowScan),
     deadline: Instant,
 ) -> Result<Answered, ApiError> {
-    let (output, large) = (options.output, body.is_large());
+    let (output, large, scanned) = (options.output, body.is_large(), scan.took());
     let (rows_limit, numbers_limit) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
     let mut laps = Laps::begin();
-    let read = move |model: &ReadyModel| decode(model, &options, &body, rows_limit, numbers_limit);
+    let read = move |model: &ReadyModel| decode(model, &options, &body, scan, rows_limit, numbers_limit);
     let decoded = sized(model, large, read).await?;
-    model.meters.decode.observe(laps.end());
+    model.meters.decode.observe(scanned + laps.end());
     let (JsonRequest { block, place, .. }, outputs) = decoded;
     let rows = block.len();
     let predictions = score(model, block, &outputs, deadline, place, &mut laps).await?;
@@ -141,6 +144,7 @@ fn decode(
     model: &ReadyModel,
     options: &Options,
     body: &[u8],
+    scan: RowScan,
     rows_limit: usize,
     numbers_limit: usize,
 ) -> Result<(JsonRequest, Outputs), ApiError> {
@@ -148,7 +152,7 @@ fn decode(
         return Err(ApiError::empty_body());
     }
     let fitted = model.predictor.model();
-    let request = read_request(body, fitted, rows_limit)?;
+    let request = read_request(body, scan, fitted, rows_limit)?;
     let asked = match (options.outputs.is_empty(), request.outputs.is_empty()) {
         (true, _) => &request.outputs,
         (false, true) => &options.outputs,

@@ -1,7 +1,7 @@
 //! From rows to predictions, the same for every protocol.
 
 use super::AppState;
-use super::body::{WholeBody, read_whole};
+use super::body::{WholeBody, read_whole_and};
 use super::error::ApiError;
 use super::state::blocking;
 use crate::model::Predictions;
@@ -111,15 +111,16 @@ pub(super) fn shed(model: &ReadyModel, error: BatchError) -> ApiError {
     }
 }
 
-/// The whole body of a request for a model.
+/// The whole body of a request for a model, shown as it comes.
 pub(super) async fn read_body(
     state: &AppState,
     model: &ReadyModel,
     headers: &HeaderMap,
     body: Body,
     deadline: Instant,
+    show: impl FnMut(&[u8], usize) + Send,
 ) -> Result<WholeBody, ApiError> {
-    let outcome = read_whole(state, headers, body, deadline).await;
+    let outcome = read_whole_and(state, headers, body, deadline, show).await;
     if outcome.as_ref().is_err_and(|error| error.outcome() == Outcome::Shed) {
         model.meters.shed("overloaded");
     }

@@ -76,7 +76,8 @@ impl Batcher {
         let mut waiting = Waiting { meters: &self.meters, over: false };
         let mut parts = Vec::with_capacity(replies.len());
         let mut failed = None;
-        for reply in replies {
+        // The last is waited for first: by then the others have mostly come, and nobody is woken for each.
+        for reply in replies.into_iter().rev() {
             let outcome = tokio::time::timeout_at(deadline.into(), reply).await;
             let outcome = outcome.map_err(|_| BatchError::Expired);
             match outcome.and_then(|reply| reply.unwrap_or(Err(BatchError::Panicked))) {
@@ -88,6 +89,7 @@ impl Batcher {
             }
         }
         waiting.over = true;
+        parts.reverse();
         failed.map_or_else(|| Ok(joined(parts)), Err)
     }
 

@@ -41,7 +41,7 @@ mod shelf;
 
 pub use answer::Answer;
 pub use batcher::{BatchError, BatchLimits, Batcher};
-pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, ScoringRequest};
+pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, RowScan, ScoringRequest};
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
 pub use places::Places;

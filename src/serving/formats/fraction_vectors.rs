@@ -86,9 +86,9 @@ fn join_digits(simd: V3, window: &Window, comma: usize, fraction: usize, digits:
     let values = v._mm256_sub_epi8(bytes, avx._mm256_set1_epi8(b'0'.cast_signed()));
     let values = v._mm256_and_si256(values, in_number);
     // Each step multiplies the left of two neighbours, which is the lower half of a factor, and adds the right.
-    let pairs = v._mm256_maddubs_epi16(values, avx._mm256_set1_epi16(10 | 1 << 8));
-    let fours = v._mm256_madd_epi16(pairs, avx._mm256_set1_epi32(100 | 1 << 16));
-    let eights = v._mm256_madd_epi16(v._mm256_packus_epi32(fours, fours), avx._mm256_set1_epi32(10_000 | 1 << 16));
+    let pairs = v._mm256_maddubs_epi16(values, avx._mm256_set1_epi16(10 + (1 << 8)));
+    let fours = v._mm256_madd_epi16(pairs, avx._mm256_set1_epi32(100 + (1 << 16)));
+    let eights = v._mm256_madd_epi16(v._mm256_packus_epi32(fours, fours), avx._mm256_set1_epi32(10_000 + (1 << 16)));
     let [high, _, low, _]: [u64; 4] = pulp::cast(eights); // packing has doubled each half
     (high >> 32) * 10_u64.pow(16) + (low & 0xffff_ffff) * 10_u64.pow(8) + (low >> 32)
 }

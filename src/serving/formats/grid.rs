@@ -2,15 +2,10 @@
 
 use super::super::Refusal;
 use super::super::rows::{Layout, RowBlock};
-use super::decimal::read_number;
 use super::json::{NOT_A_CELL, read_cell, too_many_rows};
-use super::number_run::RunReader;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use jiter::{Jiter, Peek};
-
-/// Numbers of so few bytes, whole ones mostly, are read one by one.
-const SHORT: usize = 3;
 
 /// Rows in the order of the request: which column a cell belongs to may be told only after them.
 #[derive(Debug, Default)]
@@ -35,6 +30,17 @@ enum Other {
 }
 
 impl Grid {
+    /// Rows that are numbers alone.
+    pub(super) fn of_numbers(place: &'static str, width: usize, rows: usize, numbers: Vec<f64>) -> Self {
+        Self { place, width, rows, numbers, others: Vec::new() }
+    }
+
+    /// Its cells, row by row.
+    #[cfg(test)]
+    pub(super) fn numbers(&self) -> &[f64] {
+        &self.numbers
+    }
+
     /// Reads a list of rows that lies at `place`.
     pub(super) fn read(
         json: &mut Jiter,
@@ -56,48 +62,6 @@ impl Grid {
             next = json.array_step().map_err(|error| Refusal::json(json, &error))?;
         }
         if grid.rows == 0 { Err(Refusal::invalid(place, "is empty")) } else { Ok(grid) }
-    }
-
-    /// The same for rows of numbers alone, which lie at the start of `text`, and where they end. None where there is
-    /// anything else, whatever it is: that is to be read with care.
-    pub(super) fn scan(text: &[u8], place: &'static str, model: &FittedModel, limit: usize) -> Option<(Self, usize)> {
-        let numbers = Vec::with_capacity(model.inputs.encoding.columns.len());
-        let mut grid = Self { place, numbers, ..Self::default() };
-        let runs = RunReader::new();
-        let mut at = after(text, 0, b'[')?;
-        loop {
-            at = grid.scan_row(text, at, runs).filter(|_| grid.rows <= limit)?;
-            if grid.rows == 1 {
-                // Rows are about as long as the first; no number takes fewer than two bytes.
-                let more = text.len() / at * grid.width;
-                grid.numbers.reserve(more.min(text.len() / 2).min(limit.saturating_mul(grid.width)));
-            }
-            match after(text, at, b',') {
-                Some(next) => at = next,
-                None => return after(text, at, b']').map(|end| (grid, end)),
-            }
-        }
-    }
-
-    /// One row of numbers, and where it ends. Where one number is a long one, a run of such is expected behind it.
-    fn scan_row(&mut self, text: &[u8], start: usize, runs: RunReader) -> Option<usize> {
-        let mut at = past_blanks(text, after(text, start, b'[')?);
-        let before = self.numbers.len();
-        loop {
-            let (number, end) = read_number(text, at)?;
-            self.numbers.push(number);
-            let Some(comma) = after(text, end, b',') else {
-                at = after(text, end, b']')?;
-                break;
-            };
-            let next = past_blanks(text, comma);
-            let long = end - at > SHORT && next - comma <= 1;
-            at = if long { past_blanks(text, runs.read(text, next, next > comma, &mut self.numbers)) } else { next };
-        }
-        let width = self.numbers.len() - before;
-        self.width = if self.rows == 0 { width } else { self.width };
-        self.rows += 1;
-        (width == self.width).then_some(at)
     }
 
     /// Reads one row.
@@ -188,20 +152,4 @@ impl Grid {
     fn row(&self, row: usize) -> String {
         format!("{}/{row}", self.place)
     }
-}
-
-/// Where the next byte lies that is not blank.
-#[inline]
-fn past_blanks(text: &[u8], mut at: usize) -> usize {
-    while matches!(text.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
-        at += 1;
-    }
-    at
-}
-
-/// Behind `mark`, if that is the next byte that is not blank.
-#[inline]
-fn after(text: &[u8], at: usize, mark: u8) -> Option<usize> {
-    let at = past_blanks(text, at);
-    (text.get(at) == Some(&mark)).then_some(at + 1)
 }

@@ -5,6 +5,7 @@ use super::super::{OutputRequest, Refusal};
 use super::grid::Grid;
 use super::members::{read_small, skip};
 use super::names::Names;
+use super::row_scan::RowScan;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::problem::pointer;
@@ -68,31 +69,37 @@ struct Members {
     seen: [bool; Member::ALL.len()],
 }
 
-/// Reads a request of at most `row_limit` rows.
-pub fn read_request(body: &[u8], model: &FittedModel, row_limit: usize) -> Result<JsonRequest, Refusal> {
-    if let Some(grid) = rows_alone(body, model, row_limit) {
-        return Members { rows: Some(grid), ..Members::default() }.finish(model);
+/// Reads a request of at most `limit` rows, some of which may have been scanned already.
+pub fn read_request(body: &[u8], scan: RowScan, model: &FittedModel, limit: usize) -> Result<JsonRequest, Refusal> {
+    match scan.finish(body) {
+        // Most requests are rows and nothing else.
+        Some((grid, end)) if &body[end..] == b"}" => Members::of_rows(grid).finish(model),
+        // Once rows were scanned, a reader knows no longer where it is: what it stumbles over is read again from the
+        // start.
+        scanned => {
+            read_members(body, model, limit, true, scanned).or_else(|_| read_members(body, model, limit, false, None))
+        }
     }
-    // Once rows were scanned, a reader knows no longer where it is: what it stumbles over is read again from the start.
-    read_members(body, model, row_limit, true).or_else(|_| read_members(body, model, row_limit, false))
 }
 
-/// The rows of a request that has nothing else, as most are and few programs write otherwise. What has more is told by its
-/// end, before its rows are scanned in vain.
-fn rows_alone(body: &[u8], model: &FittedModel, limit: usize) -> Option<Grid> {
-    let list = body.strip_prefix(b"{\"rows\":")?.strip_suffix(b"}").filter(|list| list.ends_with(b"]]"))?;
-    let (grid, end) = Grid::scan(list, "/rows", model, limit)?;
-    (end == list.len()).then_some(grid)
-}
-
-fn read_members(body: &[u8], model: &FittedModel, limit: usize, scan: bool) -> Result<JsonRequest, Refusal> {
-    let mut rest = body;
+/// Reads all members, or those behind the rows that a request began with and that were scanned; other rows are scanned
+/// if `scan`.
+fn read_members(
+    body: &[u8],
+    model: &FittedModel,
+    limit: usize,
+    scan: bool,
+    scanned: Option<(Grid, usize)>,
+) -> Result<JsonRequest, Refusal> {
+    let mut rest = &body[scanned.as_ref().map_or(0, |(_, end)| *end)..];
     let mut json = reader(rest);
-    let mut members = Members::default();
-    if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
-        return Err(Refusal::not_an_object(&mut json));
-    }
-    let mut member = step(&mut json, Jiter::known_object)?;
+    let (mut members, mut member) = match scanned {
+        Some((grid, _)) => (Members::of_rows(grid), step(&mut json, Jiter::next_key)?),
+        None if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object => {
+            return Err(Refusal::not_an_object(&mut json));
+        }
+        None => (Members::default(), step(&mut json, Jiter::known_object)?),
+    };
     while let Some(known) = member {
         if std::mem::replace(&mut members.seen[known as usize], true) {
             return Err(Refusal::twice(&pointer("", known.name())));
@@ -101,7 +108,7 @@ fn read_members(body: &[u8], model: &FittedModel, limit: usize, scan: bool) -> R
             return Err(Refusal::invalid("", EITHER));
         }
         let here = &rest[json.current_index()..];
-        let scanned = if scan && known == Member::Rows { Grid::scan(here, "/rows", model, limit) } else { None };
+        let scanned = if scan && known == Member::Rows { RowScan::of_list(here, model, limit) } else { None };
         if let Some((grid, end)) = scanned {
             members.rows = Some(grid);
             rest = &here[end..];
@@ -132,6 +139,12 @@ fn step<'j>(
 }
 
 impl Members {
+    fn of_rows(grid: Grid) -> Self {
+        let mut members = Self { rows: Some(grid), ..Self::default() };
+        members.seen[Member::Rows as usize] = true;
+        members
+    }
+
     fn read(&mut self, member: Member, json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
         match member {
             Member::Rows => self.rows = Some(Grid::read(json, "/rows", model, limit)?),
@@ -371,22 +384,10 @@ mod tests {
             (false, "{\"rows\":[[]]}".to_owned()),
         ];
         for (good, body) in bodies {
-            let quick = read_request(body.as_bytes(), &model, 3);
-            let careful = read_members(body.as_bytes(), &model, 3, false);
+            let quick = read_request(body.as_bytes(), RowScan::of_request(&model, 3), &model, 3);
+            let careful = read_members(body.as_bytes(), &model, 3, false, None);
             assert_eq!((quick.is_ok(), careful.is_ok()), (good, good), "{body}: {quick:?} {careful:?}");
             assert_eq!(format!("{quick:?}"), format!("{careful:?}"), "{body}");
         }
-    }
-
-    #[test]
-    fn rows_of_numbers_are_scanned() {
-        let model = crate::model::decode(include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
-        let text = b"[[1, 2.5],[-3e2, 0]] , \"delta\": 0.1}";
-        let (_, end) = Grid::scan(text, "/rows", &model, 2).unwrap();
-        assert_eq!(&text[end..], b" , \"delta\": 0.1}");
-        assert!(Grid::scan(text, "/rows", &model, 1).is_none(), "more rows than the limit");
-        assert!(Grid::scan(b"[[1, null]]", "/rows", &model, 2).is_none());
-        assert!(rows_alone(b"{\"rows\": [[1, 2.5],[-3e2, 0]]}", &model, 2).is_some());
-        assert!(rows_alone(b"{\"rows\": [[1, 2.5]], \"columns\": [\"a\", \"b\"]}", &model, 2).is_none());
     }
 }

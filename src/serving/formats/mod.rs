@@ -15,6 +15,9 @@ mod grid;
 /// Numbers of JSON as doubles.
 mod decimal;
 
+/// Rows of numbers alone.
+mod row_scan;
+
 /// Runs of decimal fractions.
 mod number_run;
 
@@ -36,6 +39,7 @@ mod arrow;
 
 pub use json::{JsonRequest, read_request};
 pub use members::{Once, read_small, skip};
+pub use row_scan::RowScan;
 pub use scoring::ScoringRequest;
 
 use self::arrow::{ArrowRows, ArrowWriter};

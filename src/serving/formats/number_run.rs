@@ -77,13 +77,13 @@ mod tests {
         let mut read = 0;
         for round in 0..20_000 {
             let spaced = round % 2 == 1;
-            let mut text = String::new();
-            for _ in 0..8 {
+            let mut random_number = || {
                 let (sign, size) = (["", "-"][random(2) as usize], random(8) as u32);
                 let whole = random(10_u64.pow(size));
                 let fraction: String = (0..=random(18)).map(|_| char::from(b'0' + random(10) as u8)).collect();
-                text += &format!("{sign}{whole}.{fraction}{}", if spaced { ", " } else { "," });
-            }
+                format!("{sign}{whole}.{fraction}{}", if spaced { ", " } else { "," })
+            };
+            let text: String = (0..8).map(|_| random_number()).collect();
             let (numbers, end) = run(&text, spaced);
             read += numbers.len();
             let found: Vec<u64> = numbers.iter().map(|number| number.to_bits()).collect();
