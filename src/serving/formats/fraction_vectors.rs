@@ -66,8 +66,7 @@ fn read_fraction(simd: V3, window: &Window) -> Option<(f64, usize)> {
     if fraction == 0 || digits > MOST_DIGITS || text[point] != b'.' || text[comma] != b',' {
         return None;
     }
-    let signed = sign != 0 && text[0] != b'-';
-    if signed || (whole != 1 && (whole == 0 || text[sign] == b'0')) {
+    if sign != usize::from(text[0] == b'-') || (whole != 1 && (whole == 0 || text[sign] == b'0')) {
         return None;
     }
     let w = join_digits(simd, window, comma, fraction, digits);
@@ -81,10 +80,9 @@ fn read_fraction(simd: V3, window: &Window) -> Option<(f64, usize)> {
 #[inline(always)]
 fn join_digits(simd: V3, window: &Window, comma: usize, fraction: usize, digits: usize) -> u64 {
     let (v, avx) = (simd.avx2, simd.avx);
-    let [in_fraction, in_number]: [__m256i; 2] = [fraction, digits].map(|bytes| pulp::cast(LAST_BYTES[bytes].0));
+    let (in_fraction, in_number) = (pulp::cast(LAST_BYTES[fraction].0), pulp::cast(LAST_HALVES[digits].0));
     let bytes = v._mm256_blendv_epi8(load(window, comma), load(window, comma + 1), in_fraction);
-    let values = v._mm256_sub_epi8(bytes, avx._mm256_set1_epi8(b'0'.cast_signed()));
-    let values = v._mm256_and_si256(values, in_number);
+    let values = v._mm256_and_si256(bytes, in_number);
     // Each step multiplies the left of two neighbours, which is the lower half of a factor, and adds the right.
     let pairs = v._mm256_maddubs_epi16(values, avx._mm256_set1_epi16(10 + (1 << 8)));
     let fours = v._mm256_madd_epi16(pairs, avx._mm256_set1_epi32(100 + (1 << 16)));
@@ -106,13 +104,18 @@ fn load(window: &Window, at: usize) -> __m256i {
 struct ByteMask([u8; WIDTH]);
 
 /// The last n bytes, by n.
-static LAST_BYTES: [ByteMask; MOST_DIGITS + 1] = {
+static LAST_BYTES: [ByteMask; MOST_DIGITS + 1] = last(0xff);
+
+/// The lower halves of the last n bytes, by n: those of a digit are its value.
+static LAST_HALVES: [ByteMask; MOST_DIGITS + 1] = last(0x0f);
+
+const fn last(bits: u8) -> [ByteMask; MOST_DIGITS + 1] {
     let mut all = [ByteMask([0; WIDTH]); MOST_DIGITS + 1];
     let mut n = 1;
     while n <= MOST_DIGITS {
         all[n] = all[n - 1];
-        all[n].0[WIDTH - n] = 0xff;
+        all[n].0[WIDTH - n] = bits;
         n += 1;
     }
     all
-};
+}
