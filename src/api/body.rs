@@ -98,17 +98,18 @@ pub(super) async fn read_whole(
     body: Body,
     deadline: Instant,
 ) -> Result<WholeBody, ApiError> {
-    read_whole_and(state, headers, body, deadline, |_, _| ()).await
+    read_whole_and(state, headers, body, deadline, |_, _| 0).await
 }
 
 /// The same. One that comes in parts, and is not compressed, is shown as far as it has come after each of them, with the
-/// bytes expected in all: work on the first parts can be done while the last are on their way.
+/// bytes expected in all: work on the first parts can be done while the last are on their way. `show` tells how many
+/// bytes are held for that work.
 pub(super) async fn read_whole_and(
     state: &AppState,
     headers: &HeaderMap,
     body: Body,
     deadline: Instant,
-    mut show: impl FnMut(&[u8], usize) + Send,
+    mut show: impl FnMut(&[u8], usize) -> usize + Send,
 ) -> Result<WholeBody, ApiError> {
     let limit = state.config.max_request.0;
     let encoding = content_encoding(headers)?;
@@ -118,11 +119,8 @@ pub(super) async fn read_whole_and(
         None => refuse_announced(headers, limit)?,
     };
     let expected = announced.map_or(0, |length| length as usize);
-    let show = |so_far: &[u8]| {
-        if encoding == ContentEncoding::Identity {
-            show(so_far, expected);
-        }
-    };
+    let plain = encoding == ContentEncoding::Identity;
+    let show = |so_far: &[u8]| if plain { show(so_far, expected) } else { 0 };
     let room = Room { all: &state.bodies, taken: None };
     let mut collecting = std::pin::pin!(collect(body, expected, limit, room, show));
     // A small body came with its head, and needs no timer.
@@ -135,7 +133,7 @@ pub(super) async fn read_whole_and(
             ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", detail)
         })??
     };
-    if encoding == ContentEncoding::Identity {
+    if plain {
         return Ok(WholeBody { bytes, _room: taken });
     }
     let all = Arc::clone(&state.bodies);
@@ -168,7 +166,7 @@ async fn collect(
     expected: usize,
     limit: u64,
     mut room: Room<'_>,
-    mut show: impl FnMut(&[u8]),
+    mut show: impl FnMut(&[u8]) -> usize,
 ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), ApiError> {
     let mut chunks = body.into_data_stream();
     let broke = |error| ApiError::malformed("unreadable_body", format!("the body broke off: {error}"));
@@ -192,7 +190,7 @@ async fn collect(
         }
         room.hold(bytes.len() + chunk.len())?;
         bytes.extend_from_slice(&chunk);
-        show(&bytes);
+        room.hold(bytes.len() + show(&bytes))?;
         next = chunks.next().await;
     }
     Ok((bytes.into(), room.taken))

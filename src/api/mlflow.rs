@@ -42,7 +42,7 @@ pub(super) async fn invoke(State(state): State<AppState>, request: Request) -> R
 async fn answer(state: &AppState, headers: HeaderMap, body: Body, start: Instant) -> Result<Answered, ApiError> {
     let deadline = deadline(state, &headers, start)?;
     let model = state.load_by(&default_model(state)?, None, deadline).await?;
-    let outcome = match read_body(state, &model, &headers, body, deadline, |_, _| ()).await {
+    let outcome = match read_body(state, &model, &headers, body, deadline, |_, _| 0).await {
         Ok(body) => answer_by(state, &model, headers, body, deadline).await,
         Err(error) => Err(error),
     };

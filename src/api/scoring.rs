@@ -118,7 +118,7 @@ pub(super) async fn read_body(
     headers: &HeaderMap,
     body: Body,
     deadline: Instant,
-    show: impl FnMut(&[u8], usize) + Send,
+    show: impl FnMut(&[u8], usize) -> usize + Send,
 ) -> Result<WholeBody, ApiError> {
     let outcome = read_whole_and(state, headers, body, deadline, show).await;
     if outcome.as_ref().is_err_and(|error| error.outcome() == Outcome::Shed) {

@@ -72,12 +72,11 @@ impl RowBlock {
         self.unknown_levels += other.unknown_levels;
     }
 
-    /// Takes over a table of numbers in the order of the model if it is exactly what the model takes: finite numbers for
-    /// numeric columns. Tells whether it did.
-    pub fn take_numbers(&mut self, model: &FittedModel, numbers: &mut Vec<f64>) -> bool {
+    /// Takes over a table of numbers in the order of the model if it is exactly what the model takes: finite numbers,
+    /// which may be known already, for numeric columns. Tells whether it did.
+    pub fn take_numbers(&mut self, model: &FittedModel, numbers: &mut Vec<f64>, finite: bool) -> bool {
         let numeric = model.inputs.encoding.columns.iter().all(|column| column.kind == ColumnKind::Numeric);
-        // Counted to the end, which vector instructions do at once.
-        let plain = numeric && numbers.iter().filter(|number| !number.is_finite()).count() == 0;
+        let plain = numeric && (finite || numbers.iter().all(|number| number.is_finite()));
         if plain {
             self.codes = std::mem::take(numbers);
         }

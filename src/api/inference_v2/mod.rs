@@ -77,7 +77,7 @@ async fn answer(
     let deadline = deadline(state, &parts.headers, start)?;
     let model = state.load_by(name, version, deadline).await?;
     // Stock clients send no content type, so that none is asked for.
-    let outcome = match read_body(state, &model, &parts.headers, body, deadline, |_, _| ()).await {
+    let outcome = match read_body(state, &model, &parts.headers, body, deadline, |_, _| 0).await {
         Ok(body) => answer_by(state, &model, &parts.headers, body, (start, deadline)).await,
         Err(error) => Err(error),
     };

@@ -66,7 +66,7 @@ fn from_matrix((index, matrix): (usize, &Tensor), model: &FittedModel, limit: us
     let columns = &model.inputs.encoding.columns;
     let mut block = empty(matrix.shape[0], index, model, limit)?;
     if let Elements::Numbers(numbers) = &matrix.elements
-        && block.take_numbers(model, &mut numbers.clone())
+        && block.take_numbers(model, &mut numbers.clone(), false)
     {
         return Ok(block);
     }

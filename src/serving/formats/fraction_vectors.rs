@@ -34,16 +34,18 @@ impl NullaryFnOnce for Run<'_> {
     #[inline(always)]
     fn call(self) -> usize {
         let gap = 1 + usize::from(self.spaced);
-        let mut start = self.start;
-        while let Some(window) = start.checked_sub(BEFORE).and_then(|from| self.text.get(from..)?.first_chunk()) {
+        let Some(mut rest) = self.start.checked_sub(BEFORE).and_then(|from| self.text.get(from..)) else {
+            return self.start;
+        };
+        while let Some(window) = rest.first_chunk() {
             let Some((number, comma)) = read_fraction(self.simd, window) else { break };
-            if self.spaced && self.text.get(start + comma + 1) != Some(&b' ') {
+            if self.spaced && rest.get(BEFORE + comma + 1) != Some(&b' ') {
                 break;
             }
             self.numbers.push(number);
-            start += comma + gap;
+            rest = &rest[comma + gap..];
         }
-        start
+        self.text.len() - rest.len() + BEFORE
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Grid {
     rows: usize,
     /// NaN where the cell is no number.
     numbers: Vec<f64>,
+    /// Whether all are known to be finite.
+    finite: bool,
     /// Cells that are no numbers, by index.
     others: Vec<(usize, Other)>,
 }
@@ -30,9 +32,9 @@ enum Other {
 }
 
 impl Grid {
-    /// Rows that are numbers alone.
+    /// Rows that are finite numbers alone.
     pub(super) fn of_numbers(place: &'static str, width: usize, rows: usize, numbers: Vec<f64>) -> Self {
-        Self { place, width, rows, numbers, others: Vec::new() }
+        Self { place, width, rows, numbers, finite: true, others: Vec::new() }
     }
 
     /// Its cells, row by row.
@@ -116,7 +118,8 @@ impl Grid {
             let detail = format!("has {} cells where {expected} are expected", self.width);
             return Err(Refusal::invalid(self.row(0), detail));
         }
-        if layout.as_ref().is_none_or(Layout::is_natural) && block.take_numbers(model, &mut self.numbers) {
+        let natural = layout.as_ref().is_none_or(Layout::is_natural);
+        if natural && block.take_numbers(model, &mut self.numbers, self.finite) {
             return Ok(block);
         }
         let layout = layout.unwrap_or_else(|| Layout::natural(model));

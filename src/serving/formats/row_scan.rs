@@ -15,8 +15,8 @@ const SHORT: usize = 3;
 /// Bytes of a text to come that room for numbers is made for.
 const MOST_EXPECTED: usize = 16 << 20;
 
-/// A list of rows as far as it was read. It gives up on anything but numbers, whatever it is: that is to be read with
-/// care, from the start.
+/// A list of rows as far as it was read. It gives up on anything but finite numbers, whatever it is: that is to be read
+/// with care, from the start.
 pub struct RowScan {
     limit: usize,
     /// Bytes that the text will have, as far as is known.
@@ -67,17 +67,25 @@ impl RowScan {
         Self { at, stage: Stage::Rows, ..Self::of_request(model, limit) }.finish(text)
     }
 
-    /// Reads the rows that have come; `text` is all of the request so far, of `expected` bytes if that is known.
-    pub fn advance(&mut self, text: &[u8], expected: usize) {
+    /// Reads the rows that have come, and tells how many bytes their numbers take. `text` is all of the request so far,
+    /// of `expected` bytes if that is known.
+    pub fn advance(&mut self, text: &[u8], expected: usize) -> usize {
         let begin = Instant::now();
         self.expected = expected;
         // In rows of numbers a bracket ends a row or the list.
         let last = text[self.searched..].iter().rposition(|byte| *byte == b']');
-        if let Some(last) = last.map(|last| self.searched + last) {
+        let last = last.map(|last| self.searched + last);
+        self.searched = text.len();
+        // Numbers that take more than their text are not to lie in memory while a slow sender takes his time.
+        if let Some(last) = last.filter(|_| self.bytes() <= self.at) {
             self.scan(&text[..=last]);
         }
-        self.searched = text.len();
         self.took += begin.elapsed();
+        self.bytes()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.numbers.as_slice())
     }
 
     /// How long it took so far.
@@ -85,7 +93,8 @@ impl RowScan {
         self.took
     }
 
-    /// The list, and where it ends, when all of the request has come. None if there is anything but rows of numbers.
+    /// The list, and where it ends, when all of the request has come. None if there is anything but rows of
+    /// finite numbers.
     pub(super) fn finish(mut self, text: &[u8]) -> Option<(Grid, usize)> {
         self.scan(text);
         (self.stage == Stage::Ended).then(|| (Grid::of_numbers("/rows", self.width, self.rows, self.numbers), self.at))
@@ -117,7 +126,7 @@ impl RowScan {
         let mut at = past_blanks(text, after(text, start, b'[')?);
         let before = self.numbers.len();
         loop {
-            let (number, end) = read_number(text, at)?;
+            let (number, end) = read_number(text, at).filter(|(number, _)| number.is_finite())?;
             self.numbers.push(number);
             let Some(comma) = after(text, end, b',') else {
                 self.at = after(text, end, b']')?;
@@ -176,9 +185,18 @@ mod tests {
         assert_eq!(&text[end..], b" , \"delta\": 0.1}");
         assert_eq!(grid.numbers(), [1.0, 2.5, -300.0, 0.0]);
         assert!(RowScan::of_list(text, &model, 1).is_none(), "more rows than the limit");
-        for other in
-            ["[[1, null]]", "[[1, 2],[3]]", "[[1, 2] [3, 4]]", "[[1, 2],]", "[[1, 2]", "[]", "[[]]", "[[1,]]", "1"]
-        {
+        for other in [
+            "[[1, null]]",
+            "[[1, 2],[3]]",
+            "[[1, 2] [3, 4]]",
+            "[[1, 2],]",
+            "[[1, 2]",
+            "[]",
+            "[[]]",
+            "[[1,]]",
+            "[[1e999]]",
+            "1",
+        ] {
             assert!(RowScan::of_list(other.as_bytes(), &model, 9).is_none(), "{other}");
         }
     }
@@ -209,6 +227,17 @@ mod tests {
                 assert_eq!((grid.numbers(), &text[end..]), (&expected[..], &b" }"[..]), "cut at {cut}");
             }
         }
+    }
+
+    #[test]
+    fn numbers_shorter_than_doubles_wait_for_the_end() {
+        let model = model();
+        let text = format!("{{\"rows\":[{}[0,0]]}}", "[0,0],".repeat(100));
+        let mut scan = RowScan::of_request(&model, 101);
+        let taken: Vec<usize> = (1..=text.len()).map(|come| scan.advance(&text.as_bytes()[..come], 0)).collect();
+        assert_eq!(*taken.last().unwrap(), 16, "those of the first row");
+        let (grid, _) = scan.finish(text.as_bytes()).unwrap();
+        assert_eq!(grid.numbers(), [0.0; 202]);
     }
 
     #[test]
