@@ -132,7 +132,7 @@ fn decode(
     }
     let fitted = model.predictor.model();
     let most_inputs = fitted.inputs.encoding.columns.len() + SPARE_INPUTS;
-    let request = InferRequest::read(body, json_length, most_inputs)?;
+    let mut request = InferRequest::read(body, json_length, most_inputs)?;
     let wanted = match &request.outputs {
         Some(requested) => {
             let find = |(index, output)| response::find_output(output, index, fitted);
@@ -143,8 +143,8 @@ fn decode(
     let names = wanted.iter().map(|output| output.name().to_owned()).collect();
     let named = OutputRequest { names: Some(names), delta: request.delta, top_k: None, place: OutputPlace::Inference };
     let outputs = Outputs::check(&named, fitted)?;
-    let block = rows::rows_of(&request.inputs, fitted, limit)?;
-    let request = InferRequest { inputs: Vec::new(), ..request }; // they are rows now
+    let block = rows::rows_of(&mut request.inputs, fitted, limit)?;
+    request.inputs = Vec::new(); // they are rows now
     Ok((Asked { request, wanted, outputs }, block))
 }
 

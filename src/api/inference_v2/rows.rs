@@ -16,9 +16,8 @@ const COMPARED_COLUMNS: usize = 16;
 const MATRIX: &str = "inputs";
 
 /// The rows that the inputs of a request hold, at most `limit`. What is neither a column nor the matrix is passed over.
-pub(super) fn rows_of(inputs: &[Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+pub(super) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let columns = &model.inputs.encoding.columns;
-    let by_name = by_name(inputs)?;
     let is_matrix = |tensor: &Tensor| tensor.shape.len() == 2 && tensor.shape[1] == columns.len();
     if let [only] = inputs {
         if is_matrix(only) {
@@ -33,19 +32,21 @@ pub(super) fn rows_of(inputs: &[Tensor], model: &FittedModel, limit: usize) -> R
             return Err(Refusal::invalid("/inputs/0/shape", detail));
         }
     }
+    let by_name = by_name(inputs)?;
     if columns.iter().any(|column| by_name.contains_key(column.name.as_str())) {
         return from_columns(inputs, &by_name, model, limit);
     }
     let mut matrices = inputs.iter().enumerate().filter(|(_, tensor)| is_matrix(tensor));
-    match (by_name.get(MATRIX), matrices.next(), matrices.next()) {
-        (Some(&found), ..) if is_matrix(found.1) => from_matrix(found, model, limit),
-        (_, Some(found), None) => from_matrix(found, model, limit),
+    let index = match (by_name.get(MATRIX), matrices.next(), matrices.next()) {
+        (Some((index, tensor)), ..) if is_matrix(tensor) => *index,
+        (_, Some((index, _)), None) => index,
         (_, Some(_), Some((index, _))) => {
             let detail = format!("another tensor has the shape of the rows too; name the rows '{MATRIX}'");
-            Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail))
+            return Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail));
         }
-        (_, None, _) => from_columns(inputs, &by_name, model, limit),
-    }
+        (_, None, _) => return from_columns(inputs, &by_name, model, limit),
+    };
+    from_matrix((index, &mut inputs[index]), model, limit)
 }
 
 /// Tensors with their places, by name.
@@ -62,11 +63,12 @@ fn by_name(inputs: &[Tensor]) -> Result<ByName<'_>, Refusal> {
     Ok(by_name)
 }
 
-fn from_matrix((index, matrix): (usize, &Tensor), model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+/// The rows of a matrix, whose numbers are taken out where they are what the model takes.
+fn from_matrix((index, matrix): (usize, &mut Tensor), model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
     let columns = &model.inputs.encoding.columns;
     let mut block = empty(matrix.shape[0], index, model, limit)?;
-    if let Elements::Numbers(numbers) = &matrix.elements
-        && block.take_numbers(model, &mut numbers.clone(), false)
+    if let Elements::Numbers(numbers) = &mut matrix.elements
+        && block.take_numbers(model, numbers, false)
     {
         return Ok(block);
     }
