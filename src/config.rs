@@ -66,7 +66,8 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_REQUEST", default_value = "32MiB")]
     pub max_request: Bytes,
 
-    /// Memory for request bodies of more than 256 KiB that are held at once; more are refused. Protects memory.
+    /// Memory for request bodies of more than 256 KiB, and numbers read from them while they come, that are held at once;
+    /// more are refused. Protects memory.
     #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value = "256MiB")]
     pub max_request_memory: Bytes,
 

@@ -7,6 +7,7 @@ use arrow_ipc::writer::StreamWriter;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use serde_json::json;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 const PREDICT: &str = "/api/v1/models/waves/predict";
@@ -85,6 +86,49 @@ async fn more_tables_at_once_than_allowed_are_refused() {
     let (slow, ()) = tokio::join!(slow, other);
     assert_eq!(slow.status, 200, "{}", slow.text());
     assert_eq!(slow.text(), send(&service, &[("content-type", "text/csv")], TABLE).await.text());
+}
+
+/// What comes in parts is read as it comes, and says the same as what comes at once: predictions or where it is wrong.
+#[tokio::test]
+async fn json_in_parts_is_answered_as_json_at_once() {
+    let service = Service::start();
+    let number = |i: u32| f64::from(i) * 0.618_034 % 1.0 - 0.5;
+    let row = |i: u32| (12 * i..12 * i + 12).map(|i| number(i).to_string()).collect::<Vec<_>>().join(",");
+    let lines: Vec<String> = (0..40).map(row).collect();
+    let names: Vec<String> = (0..12).map(|i| format!("x{i}")).collect();
+    let table: Vec<String> = lines.iter().enumerate().map(|(i, line)| format!("{line},{}", i % 5)).collect();
+    service.upload("name=many", format!("{},y\n{}\n", names.join(","), table.join("\n"))).await.ok(201);
+    service.train("many", "many", &json!({"features": {"count": 8}})).await;
+    let rows = format!("[{}]", lines.join("],["));
+    let reversed: Vec<String> = (0..12).rev().map(|i| format!("\"x{i}\"")).collect();
+    let told = |answer: &Answer| {
+        let mut told = answer.json();
+        told.as_object_mut().unwrap().remove("request_id");
+        told
+    };
+    for (status, body) in [
+        (200, format!("{{\"rows\":[{rows}]}}")),
+        (200, format!("{{\"rows\": [{}], \"outputs\": [\"value\"]}}", rows.replace(',', ", "))),
+        (200, format!("{{\"rows\":[{rows}],\"columns\":[{}]}}", reversed.join(","))),
+        (200, format!("{{\"columns\":[{}],\"rows\":[{rows}]}}", reversed.join(","))),
+        (422, format!("{{\"rows\":[{rows},[1,2]]}}")),
+        (422, format!("{{\"rows\":[{rows},[{}\"]\"]]}}", "0.5,".repeat(11))),
+        (422, format!("{{\"rows\":[{rows},[{}1e999]]}}", "0.5,".repeat(11))),
+        (400, format!("{{\"rows\":[{rows}")),
+        (400, format!("{{\"rows\":[{rows}]]}}")),
+        (400, format!("{{\"rows\":[{rows}],\"rows\":[]}}")),
+    ] {
+        let path = "/api/v1/models/many/predict";
+        let at_once = service.post_as(path, "application/json", body.clone()).await;
+        assert_eq!(at_once.status, status, "{}", at_once.text());
+        for size in [5, 64, 1000, 4096] {
+            let parts: Vec<_> = body.as_bytes().chunks(size).map(|part| Ok::<_, Infallible>(part.to_vec())).collect();
+            let request = Request::post(path).header("content-type", "application/json");
+            let request = request.body(Body::from_stream(futures_util::stream::iter(parts))).unwrap();
+            let answer = service.send(request).await;
+            assert_eq!((answer.status, told(&answer)), (at_once.status, told(&at_once)), "in parts of {size}");
+        }
+    }
 }
 
 /// An Arrow stream of one batch.
