@@ -174,25 +174,27 @@ impl Batcher {
         for entry in &batch {
             self.meters.queue.observe(start - entry.since);
         }
-        match self.predict_together(&batch) {
+        let outcomes: Vec<Result<Predictions, BatchError>> = match self.predict_together(&batch) {
             Ok(predictions) => {
                 let mut first = 0;
-                for entry in batch {
+                let cut = |entry: &Entry| {
                     let rows = first..first + entry.rows();
                     first = rows.end;
-                    entry.answer(Ok(part(&predictions, rows)));
-                }
+                    Ok(part(&predictions, rows))
+                };
+                batch.iter().map(cut).collect()
             }
             // Whatever it was, one request must not fail the others.
             Err(_) if batch.len() > 1 => {
-                for entry in batch {
-                    let outcome = self.predict_together(std::slice::from_ref(&entry));
-                    entry.answer(outcome);
-                }
+                batch.iter().map(|entry| self.predict_together(std::slice::from_ref(entry))).collect()
             }
-            Err(error) => batch.into_iter().for_each(|entry| entry.answer(Err(error))),
-        }
+            Err(error) => vec![Err(error)],
+        };
+        // Who has an answer finds it counted.
         self.meters.compute.observe(start.elapsed());
+        for (entry, outcome) in batch.into_iter().zip(outcomes) {
+            entry.answer(outcome);
+        }
     }
 
     fn predict_together(&self, batch: &[Entry]) -> Result<Predictions, BatchError> {
