@@ -12,9 +12,6 @@ mod names;
 /// A table of JSON cells.
 mod grid;
 
-/// Numbers of JSON as doubles.
-mod decimal;
-
 /// Rows of numbers alone.
 mod row_scan;
 
@@ -24,6 +21,9 @@ mod number_run;
 /// Decimal fractions by vector instructions.
 #[cfg(target_arch = "x86_64")]
 mod fraction_vectors;
+
+/// Numbers of JSON as doubles.
+mod decimal;
 
 /// The JSON of MLflow.
 mod scoring;
