@@ -6,7 +6,7 @@
 
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::{FittedModel, Predictor};
-use bochner::theory::certificate::certificate_tolerance;
+use bochner::theory::ours::certificate::certificate_tolerance;
 use in_memory::InMemory;
 use serde_json::{Value, json};
 use std::time::Instant;

@@ -6,7 +6,7 @@
 //!
 //! What each module may not do: only `api` knows HTTP; `jobs` knows nothing of kernels; `training`
 //! has neither HTTP nor disk; `theory` has neither I/O nor randomness; only `linalg` calls BLAS and
-//! LAPACK; only `model/artifact.rs` knows the file format.
+//! LAPACK; only `model/artifact` knows the file format.
 
 /// The command line.
 pub mod cli;
@@ -14,17 +14,14 @@ pub mod cli;
 /// Every knob.
 pub mod config;
 
-/// Logs and metrics.
-pub mod telemetry;
-
 /// The composition root.
 pub mod app;
 
+/// Logs and metrics.
+pub mod telemetry;
+
 /// HTTP.
 pub mod api;
-
-/// What a training job does: open, train, publish.
-pub mod runner;
 
 /// When and where work runs.
 pub mod jobs;
@@ -50,26 +47,14 @@ pub mod solver;
 /// Plain numbers in, guarantees out.
 pub mod theory;
 
-/// The embedded database.
-pub mod database;
+/// The data directory: the database, files that are whole or absent, a disk reserve.
+pub mod storage;
 
-/// Files that are either whole or absent.
-pub mod files;
-
-/// Room to clear a full disk.
-pub mod reserve;
+/// What is wrong with a request, and where.
+pub mod request;
 
 /// Reproducible randomness.
 pub mod random;
-
-/// What is wrong with a request, and where.
-pub mod problem;
-
-/// JSON values in which no member is named twice.
-pub mod json;
-
-/// The nearest known word to an unknown one.
-pub mod suggest;
 
 /// BLAS and LAPACK.
 pub mod linalg;

@@ -1,100 +1,19 @@
 //! HTTP only: extract, call, wrap. The one module that names axum.
 
+/// Transport: connections, bodies, headers, errors, and what is observed of every request.
+mod http;
+
+/// One file per noun of `/api/v1`: extract, call, wrap.
+mod resources;
+
+/// Predictions: one pipeline, and an adapter for each protocol.
+mod predict;
+
 /// What every handler shares.
 mod state;
 
-/// One error type, three renderings.
-mod error;
-
-/// Request ids, spans, metrics, and the rendering of errors.
-mod observe;
-
-/// The same for requests that must be answered in microseconds.
-mod watch;
-
-/// The way in: predictions at once, the rest through the route table.
-mod front;
-
-/// Connections.
-mod connections;
-
-/// Whether they do something.
-mod pulse;
-
-/// Request bodies.
-mod body;
-
-/// Bodies that nobody reads to their end.
-mod leftover;
-
-/// Queries and names, checked.
-mod extract;
-
-/// `/api/v1/datasets`.
-mod datasets;
-
-/// `/api/v1/jobs`.
-mod jobs;
-
-/// Server-sent events of a job.
-mod job_events;
-
-/// `/api/v1/models`.
-mod models;
-
-/// `/api/v1/models/{model}/aliases`.
-mod aliases;
-
-/// `/api/v1/models/{model}/versions`: artifacts out and in.
-mod artifacts;
-
-/// `/api/v1/models/{model}/versions/{version}/onnx`.
-mod onnx;
-
-/// Jobs that measure what training left out.
-mod certifications;
-
-/// Rows added to a model.
-mod updates;
-
-/// The format that an answer is written in.
-mod accept;
-
-/// `/api/v1/models/{model}/predict`.
-mod predictions;
-
-/// The same for tables.
-mod tables;
-
-/// From rows to predictions.
-mod scoring;
-
-/// Long answers.
-mod spool;
-
-/// Large answers on their way.
-mod outgoing;
-
-/// `/v2`.
-mod inference_v2;
-
-/// `/invocations`.
-mod mlflow;
-
-/// `/api/v1/models/{model}/guarantees`.
-mod guarantees;
-
-/// `/api/v1/models/{model}/spectrum`.
-mod spectrum;
-
-/// `/api/v1/plan`.
-mod plan;
-
-/// Health, metrics, version, limits, contract.
-mod operations;
-
-pub use connections::serve;
-pub use front::Front;
+pub use http::connections::serve;
+pub use http::dispatch::Front;
 pub use state::AppState;
 
 use axum::Router;
@@ -102,7 +21,12 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
-use error::ApiError;
+use http::error::ApiError;
+use http::{dispatch, drain, observe};
+use predict::{mlflow, open_inference};
+use resources::{
+    aliases, artifacts, datasets, guarantees, job_events, jobs, models, onnx, operations, plan, spectrum, updates,
+};
 use tower_http::catch_panic::CatchPanicLayer;
 
 /// The route table.
@@ -129,20 +53,20 @@ fn router(state: AppState) -> Router {
         .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
         .route("/api/v1/models/{model}/versions/{version}/spectrum", get(spectrum::show_version))
         .route("/api/v1/plan", post(plan::show))
-        .route("/v2", get(inference_v2::server))
-        .route("/v2/", get(inference_v2::server))
-        .route("/v2/health/live", get(inference_v2::live))
-        .route("/v2/health/ready", get(inference_v2::ready))
-        .route("/v2/models/stats", get(inference_v2::stats))
-        .route("/v2/models/{model}", get(inference_v2::model))
-        .route("/v2/models/{model}/ready", get(inference_v2::model_ready))
-        .route("/v2/models/{model}/stats", get(inference_v2::model_stats))
-        .route("/v2/models/{model}/versions/{version}", get(inference_v2::model_version))
-        .route("/v2/models/{model}/versions/{version}/ready", get(inference_v2::version_ready))
-        .route("/v2/models/{model}/versions/{version}/stats", get(inference_v2::version_stats))
-        .route("/v2/repository/index", post(inference_v2::index))
-        .route("/v2/repository/models/{model}/load", post(inference_v2::load))
-        .route("/v2/repository/models/{model}/unload", post(inference_v2::unload))
+        .route("/v2", get(open_inference::server))
+        .route("/v2/", get(open_inference::server))
+        .route("/v2/health/live", get(open_inference::live))
+        .route("/v2/health/ready", get(open_inference::ready))
+        .route("/v2/models/stats", get(open_inference::stats))
+        .route("/v2/models/{model}", get(open_inference::model))
+        .route("/v2/models/{model}/ready", get(open_inference::model_ready))
+        .route("/v2/models/{model}/stats", get(open_inference::model_stats))
+        .route("/v2/models/{model}/versions/{version}", get(open_inference::model_version))
+        .route("/v2/models/{model}/versions/{version}/ready", get(open_inference::version_ready))
+        .route("/v2/models/{model}/versions/{version}/stats", get(open_inference::version_stats))
+        .route("/v2/repository/index", post(open_inference::index))
+        .route("/v2/repository/models/{model}/load", post(open_inference::load))
+        .route("/v2/repository/models/{model}/unload", post(open_inference::unload))
         .route("/ping", get(mlflow::ping))
         .route("/health", get(mlflow::ping))
         .route("/api/v1/info", get(operations::info))
@@ -155,12 +79,12 @@ fn router(state: AppState) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
         .layer(from_fn_with_state(state.clone(), observe::observe))
-        .layer(axum::middleware::map_request(leftover::let_in))
+        .layer(axum::middleware::map_request(drain::let_in))
         // Predictions are asked for a million times a day. They come after the layers and watch over themselves.
-        .route("/api/v1/models/{model}/predict", post(front::predict).fallback(refuse.clone()))
-        .route("/api/v1/models/{model}/versions/{version}/predict", post(front::predict).fallback(refuse.clone()))
-        .route("/v2/models/{model}/infer", post(front::infer).fallback(refuse.clone()))
-        .route("/v2/models/{model}/versions/{version}/infer", post(front::infer).fallback(refuse.clone()))
+        .route("/api/v1/models/{model}/predict", post(dispatch::predict).fallback(refuse.clone()))
+        .route("/api/v1/models/{model}/versions/{version}/predict", post(dispatch::predict).fallback(refuse.clone()))
+        .route("/v2/models/{model}/infer", post(dispatch::infer).fallback(refuse.clone()))
+        .route("/v2/models/{model}/versions/{version}/infer", post(dispatch::infer).fallback(refuse.clone()))
         .route("/invocations", post(mlflow::invoke).fallback(refuse.clone()))
         .with_state(state)
 }

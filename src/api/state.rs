@@ -1,6 +1,6 @@
 //! What every handler shares.
 
-use super::error::ApiError;
+use super::http::error::ApiError;
 use crate::config::Config;
 use crate::dataset::DatasetStore;
 use crate::jobs::JobPool;

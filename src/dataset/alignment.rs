@@ -67,7 +67,7 @@ impl Alignment {
 fn find<'a>(schema: &'a Schema, name: &str) -> Result<(usize, &'a Column), String> {
     let found = schema.columns.iter().enumerate().find(|(_, column)| column.name == name);
     found.ok_or_else(|| {
-        let nearest = crate::suggest::nearest(name, schema.columns.iter().map(|column| column.name.as_str()));
+        let nearest = crate::request::suggest::nearest(name, schema.columns.iter().map(|column| column.name.as_str()));
         format!("the model needs column '{name}'{nearest}")
     })
 }

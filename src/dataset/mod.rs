@@ -1,16 +1,13 @@
 //! What was uploaded, made trustworthy: bytes become typed columns in a table of numbers.
 
+/// The formats that uploads are read from.
+mod formats;
+
 /// Why a table was refused, with the place.
 mod error;
 
 /// Bytes of an upload onto disk: decoded, limited, hashed.
 mod upload;
-
-/// Quotes of CSV, checked beside the parser.
-mod quotes;
-
-/// CSV records with their line numbers.
-mod csv;
 
 /// Typed columns and their statistics.
 mod schema;
@@ -40,9 +37,9 @@ mod split;
 mod store;
 
 pub use alignment::Alignment;
-pub use csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
 pub use error::{DatasetError, Place};
+pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub use roles::Roles;
 pub use scaling::{ColumnMoments, Scaling, ScalingRule};
 pub use schema::{Column, ColumnKind, Schema, Task};

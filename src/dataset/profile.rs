@@ -1,6 +1,6 @@
 //! From cells to typed columns: the first pass over an upload.
 
-use super::csv::CsvTable;
+use super::formats::csv::CsvTable;
 use super::{Column, ColumnKind, DatasetError};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Read;

@@ -1,11 +1,11 @@
 //! All data sets of a data directory.
 
-use super::csv::{CsvOptions, CsvTable};
+use super::formats::csv::{CsvOptions, CsvTable};
 use super::profile::{Profile, profile};
 use super::upload::{Spool, spool};
 use super::{Column, ContentEncoding, DatasetError, Schema, Table, Task, UploadLimits, table};
-use crate::database::{Database, now, refused_by_trigger};
-use crate::files::{DataDir, hex, sweep};
+use crate::storage::database::{Database, now, refused_by_trigger};
+use crate::storage::files::{DataDir, hex, sweep};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -283,7 +283,7 @@ fn target_positions(names: &[String], wanted: &str) -> Result<Vec<usize>, Datase
 
 fn position(names: &[String], option: &'static str, wanted: &str) -> Result<usize, DatasetError> {
     names.iter().position(|name| name == wanted).ok_or_else(|| {
-        let nearest = crate::suggest::nearest(wanted, names.iter().map(String::as_str));
+        let nearest = crate::request::suggest::nearest(wanted, names.iter().map(String::as_str));
         DatasetError::Option { option, detail: format!("there is no column '{wanted}'{nearest}") }
     })
 }

@@ -2,10 +2,10 @@
 //!
 //! Numbers are themselves, booleans 0 and 1, text the index of its level, missing cells NaN.
 
-use super::csv::CsvTable;
+use super::formats::csv::CsvTable;
 use super::profile::{Reading, read};
 use super::{Column, ColumnKind, DatasetError, Schema};
-use crate::files::TempFile;
+use crate::storage::files::TempFile;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};

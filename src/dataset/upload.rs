@@ -1,7 +1,7 @@
 //! Bytes of an upload onto disk: decoded, limited, hashed, never held whole in memory.
 
 use super::DatasetError;
-use crate::files::{TempFile, hex};
+use crate::storage::files::{TempFile, hex};
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read, Write};
 

@@ -1,6 +1,7 @@
 //! The feature map: sampled frequencies and the function ψ they define.
 
-use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave, spline};
+use super::kernels::spline;
+use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! Every transition, durable before anyone hears of it.
 
 use super::{Failure, Job, NewJob, Status};
-use crate::database::{Database, now, refused_by_trigger};
+use crate::storage::database::{Database, now, refused_by_trigger};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;

@@ -4,7 +4,7 @@ use super::control::StopReason;
 use super::journal::Journal;
 use super::priority;
 use super::{Control, Failure, Job, JobError, NewJob, Progress, Status};
-use crate::database::Database;
+use crate::storage::database::Database;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -325,7 +325,7 @@ mod tests {
         assert!(matches!(pool.submit(&orphan), Err(JobError::NoDataset { .. })));
         let job = pool.submit(&request("work")).unwrap();
         let delete = || database.transact(|transaction| transaction.execute("DELETE FROM datasets", []));
-        assert!(crate::database::refused_by_trigger(&delete().unwrap_err()));
+        assert!(crate::storage::database::refused_by_trigger(&delete().unwrap_err()));
         pool.cancel(&job.id).unwrap();
         delete().unwrap();
     }

@@ -1,6 +1,6 @@
 //! How much a prediction depends on which features were drawn: weights without each of a few groups of them.
 
-use crate::theory::jackknife::group_variance;
+use crate::theory::ours::jackknife::group_variance;
 use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 

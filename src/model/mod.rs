@@ -1,5 +1,8 @@
 //! What is kept of a training run: the fitted model, its file, and the register of all versions.
 
+/// Models on disk: versions, aliases, artifacts.
+mod store;
+
 /// Raw rows to scaled inputs.
 mod inputs;
 
@@ -30,31 +33,16 @@ mod error_bars;
 /// A fitted model made ready to predict.
 mod predictor;
 
-/// Whether the parts of a model fit each other.
-mod soundness;
-
 /// The file format; the only file that names bincode.
 mod artifact;
 
 /// A fitted model as an ONNX file.
 mod onnx;
 
-/// A version of a model, and how models are named.
-mod version;
-
-/// Which models there are, in memory.
-mod catalogue;
-
-/// Why the registry refused.
-mod error;
-
-/// Names, versions and where their artifacts lie.
-mod registry;
-
+pub use artifact::soundness::check_size;
 pub use artifact::{ARTIFACT_HEADER, ArtifactError, ArtifactHeader};
 pub use artifact::{artifact_length, decode, encode, read_artifact, read_header};
 pub use coding::TargetCoding;
-pub use error::RegistryError;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use head::Head;
@@ -62,11 +50,11 @@ pub use inputs::InputPipeline;
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::{Extras, Predictions, Predictor};
-pub use registry::{ModelRegistry, StoredArtifact};
 pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,
 };
-pub use soundness::check_size;
 pub use spread::Spread;
-pub use version::{ModelVersion, check_alias, check_model_name, check_model_reference};
+pub use store::error::RegistryError;
+pub use store::registry::{ModelRegistry, StoredArtifact};
+pub use store::version::{ModelVersion, check_alias, check_model_name, check_model_reference};

@@ -1,13 +1,16 @@
 //! Answering predictions: a request's rows, the threads that compute them, and what the answer says.
 
+/// Models in memory and the threads that compute their predictions.
+mod runtime;
+
 /// Why a request was refused.
 mod refusal;
 
 /// Where rows stood in what was sent.
-mod places;
+mod row_locations;
 
 /// Rows of a request, as a model takes them.
-mod rows;
+mod request_rows;
 
 /// What a prediction is asked to say.
 mod outputs;
@@ -21,32 +24,14 @@ mod columns;
 /// Tables in and answers out.
 mod formats;
 
-/// Threads that predict.
-mod pool;
-
-/// Tasks for later.
-mod timer;
-
-/// Rows that wait for a thread.
-mod queue;
-
-/// Concurrent requests merged into one product.
-mod batcher;
-
-/// A model made ready before anyone is told that it is there.
-mod preparation;
-
-/// Models in memory, under a budget.
-mod shelf;
-
 pub use answer::Answer;
-pub use batcher::{BatchError, BatchLimits, Batcher};
 pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, RowScan, ScoringRequest};
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
-pub use places::Places;
-pub use pool::PredictionPool;
-pub use preparation::{NotReady, make_ready};
 pub use refusal::{FAR_OUT, Refusal, refuse_not_finite};
-pub use rows::{CellError, RowBlock};
-pub use shelf::{ReadyModel, Shelf, ShelfError};
+pub use request_rows::{CellError, RowBlock};
+pub use row_locations::Places;
+pub use runtime::batcher::{BatchError, BatchLimits, Batcher};
+pub use runtime::model_cache::{ReadyModel, Shelf, ShelfError};
+pub use runtime::pool::PredictionPool;
+pub use runtime::warm_up::{NotReady, make_ready};

@@ -3,7 +3,7 @@
 use super::Refusal;
 use crate::model::{Extras, FittedModel, Head};
 use crate::theory::RowAccess;
-use crate::theory::conformal::conformal_quantile;
+use crate::theory::ours::conformal::conformal_quantile;
 
 /// One output of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

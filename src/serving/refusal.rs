@@ -3,7 +3,7 @@
 use super::Places;
 use crate::dataset::DatasetError;
 use crate::model::Predictions;
-use crate::problem::Problem;
+use crate::request::problem::Problem;
 use ndarray::Array2;
 
 /// Why a prediction request was refused; the sender's fault.
@@ -71,7 +71,8 @@ impl From<DatasetError> for Refusal {
         match error {
             DatasetError::At { place, detail } => {
                 let line = format!("/lines/{}", place.line);
-                let pointer = place.column.map_or(line.clone(), |column| crate::problem::pointer(&line, &column));
+                let pointer =
+                    place.column.map_or(line.clone(), |column| crate::request::problem::pointer(&line, &column));
                 Self::invalid(pointer, detail)
             }
             DatasetError::Empty => Self::malformed("empty_body", "the body is empty"),

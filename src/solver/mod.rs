@@ -1,31 +1,10 @@
 //! (blocks of ψ, y, λ) ↦ w, with evidence: iterations, residuals, condition.
 
-/// Work on row blocks in parallel, committed in order.
-mod blocks;
-
-/// Sufficient statistics of a least-squares problem.
-mod gram;
-
-/// The same of blocks of rows.
-mod block_gram;
-
-/// Ridge regression from the sufficient statistics.
+/// Ridge regression from sufficient statistics.
 mod ridge;
 
-/// Ridge regression at every λ from one reduction.
-mod path;
-
-/// Ridge regression without groups of its features.
-mod jackknife;
-
-/// Ridge regression on parts of more features than the model has.
-mod subsets;
-
-/// What features that were not drawn would change.
-mod fresh_features;
-
-/// How much of the data hangs on each draw.
-mod leverage;
+/// Work on row blocks in parallel, committed in order.
+mod blocks;
 
 /// Exact kernel ridge regression, the yardstick.
 mod exact;
@@ -33,7 +12,6 @@ mod exact;
 /// Classifiers with convex losses.
 mod classifier;
 
-pub use block_gram::{BlockGram, BlockPlan};
 pub use blocks::{Interrupted, in_order};
 pub use classifier::{
     Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,
@@ -42,13 +20,14 @@ pub use classifier::{
 pub use exact::{
     DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
 };
-pub use fresh_features::{FreshInfluences, FreshSums};
-pub use gram::{Gram, NormalEquations, PackedGram};
-pub use jackknife::jackknife_weights;
-pub use leverage::Leverage;
-pub use path::{LeaveOneOut, PathPoint, RidgePath};
-pub use ridge::{Method, RidgeSolution, solve_ridge};
-pub use subsets::{COMPARED_ROWS, pool_multiple, subset_departures, subset_error};
+pub use ridge::block_gram::{BlockGram, BlockPlan};
+pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
+pub use ridge::gram::{Gram, NormalEquations, PackedGram};
+pub use ridge::group_jackknife::jackknife_weights;
+pub use ridge::leverage::Leverage;
+pub use ridge::path::{LeaveOneOut, PathPoint, RidgePath};
+pub use ridge::pool_subsets::{COMPARED_ROWS, pool_multiple, subset_departures, subset_error};
+pub use ridge::solve::{Method, RidgeSolution, solve_ridge};
 
 use crate::linalg::FactorError;
 

@@ -1,7 +1,7 @@
 //! The meters of one version of a model, looked up once: a request on its way looks up nothing.
 
+use super::histogram::Tally;
 use super::predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
-use super::tally::Tally;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! What is counted of predictions, by model and version.
 
+use super::histogram::Tally;
 use super::meters::Ending;
-use super::tally::Tally;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

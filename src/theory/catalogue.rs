@@ -1,11 +1,11 @@
 //! All guarantees, in a fixed order.
 
-use super::assumptions::NO_FEATURES;
-use super::remedy::complete;
-use super::{
-    Circumstances, Evidence, Guarantee, SamplingKind, avron, certificate, conformal, fresh_features, jackknife, li,
-    relative, risk_inflation, rudi_rosasco, shahrampour_kolouri, wang,
-};
+use super::ours::{certificate, conformal, fresh_features, jackknife, relative};
+use super::papers::avron::risk_inflation;
+use super::papers::{avron, li, rudi_rosasco, shahrampour_kolouri, wang};
+use super::statement::assumptions::NO_FEATURES;
+use super::statement::remedy::complete;
+use super::{Circumstances, Evidence, Guarantee, SamplingKind};
 
 /// The ids of all guarantees, in the order in which they are given.
 pub const IDS: [&str; 23] = [
@@ -99,11 +99,11 @@ fn of_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::certificate::COVERED_SHARE;
-    use super::super::evidence::tests::ridge_fit;
-    use super::super::remedy::tests::AT_HAND;
-    use super::super::{Form, LossKind, Status};
     use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::ours::certificate::COVERED_SHARE;
+    use crate::theory::statement::remedy::tests::AT_HAND;
+    use crate::theory::{Form, LossKind, Status};
 
     fn told(evidence: &Evidence) -> Vec<Guarantee> {
         guarantees(evidence, 0.05, COVERED_SHARE, &AT_HAND).guarantees

@@ -25,14 +25,14 @@
 //!
 //! Each paper file opens with its own symbols and where its normalisation differs.
 
-/// What a guarantee says and how far it can be trusted.
-mod guarantee;
+/// What a guarantee is and how it is worded.
+mod statement;
 
-/// What would make one available.
-mod remedy;
+/// The five papers, one file or folder each.
+pub mod papers;
 
-/// How it is put to a reader who is not a specialist.
-mod words;
+/// Guarantees of our own.
+pub mod ours;
 
 /// What is known of a model.
 mod evidence;
@@ -40,50 +40,11 @@ mod evidence;
 /// The exact solution, within the error of its solver.
 mod solution;
 
-/// What many theorems assume alike.
-mod assumptions;
-
 /// What eigenvalues tell.
 pub mod spectrum;
 
 /// The same, as it is told.
 mod spectral_profile;
-
-/// Wang, *Simple and almost assumption-free out-of-sample bound for random feature mapping*.
-pub mod wang;
-
-/// Theorem 1 of Wang at small λ.
-pub mod relative;
-
-/// Rudi & Rosasco, *Generalization properties of learning with random features*.
-pub mod rudi_rosasco;
-
-/// Li, *Sharp analysis of random Fourier features in classification*.
-pub mod li;
-
-/// Shahrampour & Kolouri, *On sampling random features from empirical leverage scores*.
-pub mod shahrampour_kolouri;
-
-/// Avron et al., *Random Fourier features for kernel ridge regression*: spectral approximation.
-pub mod avron;
-
-/// The same paper: how much risk the approximation adds.
-pub mod risk_inflation;
-
-/// The tail of the binomial distribution.
-pub mod binomial;
-
-/// The distance to the exact method, certified on held-out rows.
-pub mod certificate;
-
-/// The same, estimated by leaving out features.
-pub mod jackknife;
-
-/// The same, estimated from features that were not used.
-pub mod fresh_features;
-
-/// Intervals and label sets with coverage.
-pub mod conformal;
 
 /// All guarantees, in a fixed order.
 mod catalogue;
@@ -96,10 +57,10 @@ pub use evidence::{
     CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
     SPECTRAL_ROWS, SamplingKind, ScoreUnit,
 };
-pub use guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
-pub use remedy::{Circumstances, Lack, RowAccess};
 pub use spectral_profile::{
     DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,
     SpectralProfile, spectral_profile,
 };
-pub use words::SMALLEST_DELTA;
+pub use statement::guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
+pub use statement::remedy::{Circumstances, Lack, RowAccess};
+pub use statement::words::SMALLEST_DELTA;

@@ -39,9 +39,10 @@ fn around(square: f64, error: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::tests::{exact, ridge_fit};
-    use super::super::{ExactEvidence, wang};
     use super::*;
+    use crate::theory::ExactEvidence;
+    use crate::theory::evidence::tests::{exact, ridge_fit};
+    use crate::theory::papers::wang;
 
     /// K = diag(2, 0), nλ = 2, y = (4, 3): α = (1, 1.5). At α̂ = (0, 0) the residual is y itself, of norm 5: Q = 2
     /// against Q̂ = 0 is within (5/(2√2))² = 3.125, and ‖Kα‖² = 4 within 25.

@@ -1,7 +1,7 @@
 //! What the eigenvalues of a model tell, from what was kept of its training: how they fall, the effective dimension
 //! over λ with its exponent, and what would have to be measured to know more.
 
-use super::li::{fall_of, rate_of, speaks_of};
+use super::papers::li::{fall_of, rate_of, speaks_of};
 use super::spectrum::{Decay, ExponentFit, decay, decay_exponent, effective_dimension, ridges_around};
 use super::{Estimate, Evidence, LossKind, RowAccess, SamplingKind};
 use serde::Serialize;
@@ -230,8 +230,8 @@ fn missing(evidence: &Evidence, regime_known: bool) -> Vec<Missing> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::tests::ridge_fit;
     use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
     use crate::theory::{KernelEvidence, PoolEvidence};
 
     /// μᵢ = i^(−2): a polynomial of exponent 2, N(λ) of the order λ^(−½).

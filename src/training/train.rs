@@ -1,19 +1,19 @@
 //! One line per stage: split, scale, search, accumulate, solve, evaluate, certify.
 
-use super::bandwidth::{mean_distance, median_distance};
-use super::calibration::calibrate;
-use super::certify::{NOTHING_MEASURED, certify};
-use super::classes::{ClassWeight, Classes, check_total_weight};
-use super::classify::Classification;
-use super::conformal::score;
-use super::evaluation::{errors_before, evaluate};
-use super::evidence::evidence;
-use super::exact::fit_exactly;
-use super::fit::{Fit, fit};
-use super::jackknife::jackknife;
-use super::passes::Run;
-use super::rows::{PartedRows, groups};
-use super::search::Problem;
+use super::assess::calibration::calibrate;
+use super::assess::certify::{NOTHING_MEASURED, certify};
+use super::assess::conformal_scores::score;
+use super::assess::evaluation::{errors_before, evaluate};
+use super::assess::feature_jackknife::jackknife;
+use super::assess::fit_evidence::evidence;
+use super::fit::bandwidth::{mean_distance, median_distance};
+use super::fit::classifier::Classification;
+use super::fit::exact::fit_exactly;
+use super::fit::ridge::{Fit, fit};
+use super::fit::search::Problem;
+use super::rows::classes::{ClassWeight, Classes, check_total_weight};
+use super::rows::parted_rows::{PartedRows, groups};
+use super::rows::passes::Run;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{BandwidthRule, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Scaling, ScalingRule, Schema, Task, split};

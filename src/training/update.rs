@@ -2,16 +2,16 @@
 //! the same inputs and features.
 
 use super::TrainSpec;
-use super::certify::NOTHING_MEASURED;
-use super::conformal::score;
-use super::demands::check_weight;
-use super::evaluation::evaluate;
-use super::evidence::evidence;
-use super::fit::refit;
-use super::jackknife::jackknife;
-use super::passes::Run;
-use super::rows::{PartedRows, groups};
-use super::search::Problem;
+use super::assess::certify::NOTHING_MEASURED;
+use super::assess::conformal_scores::score;
+use super::assess::evaluation::evaluate;
+use super::assess::feature_jackknife::jackknife;
+use super::assess::fit_evidence::evidence;
+use super::fit::ridge::refit;
+use super::fit::search::Problem;
+use super::rows::parted_rows::{PartedRows, groups};
+use super::rows::passes::Run;
+use super::spec::check_dataset::check_weight;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::train::report;
 use crate::dataset::{Alignment, ColumnMoments, Part, Rows, Schema, Task, split};

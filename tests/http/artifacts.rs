@@ -36,7 +36,7 @@ async fn a_model_taken_elsewhere_is_the_same_model() {
     assert_eq!(answer.header("content-length"), answer.bytes.len().to_string());
     let told = service.get("/api/v1/models/waves/versions/1").await.ok(200);
     assert_eq!(answer.header("etag"), format!("\"{}\"", told["artifact_sha256"].as_str().unwrap()));
-    assert_eq!(bochner::files::hex(&Sha256::digest(&answer.bytes)), told["artifact_sha256"].as_str().unwrap());
+    assert_eq!(bochner::storage::files::hex(&Sha256::digest(&answer.bytes)), told["artifact_sha256"].as_str().unwrap());
 
     let elsewhere = Service::start();
     let imported = import(&elsewhere, "moved", answer.bytes.clone()).await;

@@ -4,7 +4,7 @@ use crate::soundness::mixed;
 use crate::tables::{Memory, Silent, resources, schema, spec};
 use bochner::dataset::{Column, ColumnKind, Schema, Task};
 use bochner::model::{FittedModel, Predictor};
-use bochner::theory::conformal::conformal_quantile;
+use bochner::theory::ours::conformal::conformal_quantile;
 use bochner::training::train;
 use serde_json::{Value, json};
 

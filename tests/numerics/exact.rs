@@ -4,7 +4,7 @@ use crate::golden::{assert_close, data, feature_map, kernel, load, map_kind, num
 use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
 use bochner::linalg::Cholesky;
 use bochner::solver::{ExactKrr, ExactProblem, FeatureSource, Preconditioner, spectral_delta};
-use bochner::theory::avron::Preconditioning;
+use bochner::theory::papers::avron::Preconditioning;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde_json::Value;
 

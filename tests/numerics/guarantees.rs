@@ -3,11 +3,12 @@
 use crate::evidence::{exact_of, for_each_case, kernel_of, ridge_fit, wang_case};
 use crate::golden::{assert_close, load, number, vector};
 use bochner::linalg::symmetric_eigenvalues;
-use bochner::theory::conformal::{conformal_quantile, conformal_rank};
-use bochner::theory::li::r_star;
-use bochner::theory::risk_inflation::lemma2;
-use bochner::theory::shahrampour_kolouri::{enough_draws, enough_rows, selection_term};
-use bochner::theory::{Circumstances, Evidence, LossKind, RowAccess, SamplingKind, Status, avron, guarantees, li};
+use bochner::theory::ours::conformal::{conformal_quantile, conformal_rank};
+use bochner::theory::papers::avron::risk_inflation::lemma2;
+use bochner::theory::papers::li::r_star;
+use bochner::theory::papers::shahrampour_kolouri::{enough_draws, enough_rows, selection_term};
+use bochner::theory::papers::{avron, li};
+use bochner::theory::{Circumstances, Evidence, LossKind, RowAccess, SamplingKind, Status, guarantees};
 use ndarray::Array2;
 use serde_json::Value;
 

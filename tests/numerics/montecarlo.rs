@@ -6,9 +6,9 @@ use crate::golden::{assert_close, data, indices, kernel, load, map_kind, matrix,
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::{Cholesky, use_one_blas_thread};
 use bochner::solver::{FreshSums, NormalEquations, jackknife_weights, solve_ridge};
-use bochner::theory::fresh_features::influence_variance;
-use bochner::theory::jackknife::group_variance;
-use bochner::theory::wang::{eq31, remark1, theorem1, theorem1_sharp, theorem2};
+use bochner::theory::ours::fresh_features::influence_variance;
+use bochner::theory::ours::jackknife::group_variance;
+use bochner::theory::papers::wang::{eq31, remark1, theorem1, theorem1_sharp, theorem2};
 use bochner::theory::{Evidence, ExactEvidence};
 use ndarray::{Array1, Array2, Axis};
 use serde_json::Value;

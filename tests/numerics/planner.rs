@@ -2,8 +2,8 @@
 
 use crate::golden::{assert_close, load, number};
 use bochner::theory::Form;
+use bochner::theory::papers::rudi_rosasco::{Regularity, rate, worst_case_rate};
 use bochner::theory::plan::{PlannedRidge, Problem, Target, plan};
-use bochner::theory::rudi_rosasco::{Regularity, rate, worst_case_rate};
 
 #[test]
 fn rates_are_the_golden_ones() {

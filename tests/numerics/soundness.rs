@@ -9,10 +9,10 @@ use bochner::model::Predictor;
 use bochner::solver::{
     BlockGram, Gram, NormalEquations, jackknife_weights, pool_multiple, solve_ridge, subset_departures, subset_error,
 };
-use bochner::theory::certificate::{certificate_mean, certificate_tolerance};
-use bochner::theory::conformal::conformal_quantile;
-use bochner::theory::jackknife::group_variance;
-use bochner::theory::wang::{theorem1_bound, threshold_proof};
+use bochner::theory::ours::certificate::{certificate_mean, certificate_tolerance};
+use bochner::theory::ours::conformal::conformal_quantile;
+use bochner::theory::ours::jackknife::group_variance;
+use bochner::theory::papers::wang::{theorem1_bound, threshold_proof};
 use flate2::read::GzDecoder;
 use ndarray::{Array1, Array2, Axis, s};
 use serde_json::json;

@@ -3,7 +3,7 @@
 use crate::tables::{Memory, fit, resources, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
-use bochner::theory::relative::theorem1_relative;
+use bochner::theory::ours::relative::theorem1_relative;
 use bochner::training::{Observer, Stage, TrainError, train};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};

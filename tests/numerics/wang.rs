@@ -5,8 +5,8 @@ use crate::exact::problem;
 use crate::golden::{assert_close, data, number};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::solver::{BlockGram, Gram, solve_ridge};
-use bochner::theory::relative::{smallest_certified_ridge, theorem1_relative};
-use bochner::theory::wang::{
+use bochner::theory::ours::relative::{smallest_certified_ridge, theorem1_relative};
+use bochner::theory::papers::wang::{
     eq31, lemma3, printed_order, remark1, repaired_bound, theorem1, theorem1_sharp, theorem2, threshold_proof,
 };
 use bochner::theory::{Evidence, ExactEvidence, Status};

@@ -1,12 +1,12 @@
 //! Apache Arrow streams: record batches in, record batches out.
 
-use super::super::columns::{AnswerColumn, Cells};
-use super::super::places::Places;
-use super::super::rows::{Layout, RowBlock};
-use super::super::{Answer, Refusal};
 use super::BLOCK_ROWS;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
+use crate::serving::columns::{AnswerColumn, Cells};
+use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::row_locations::Places;
+use crate::serving::{Answer, Refusal};
 use crate::telemetry::expecting_panics;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
@@ -128,7 +128,7 @@ impl<'m, R: Read> ArrowRows<'m, R> {
             let array = batch.column(position);
             let cells = cell_reader(array).ok_or_else(|| {
                 let detail = format!("type {} is not taken; send numbers, booleans or texts", array.data_type());
-                Refusal::invalid(crate::problem::pointer("/schema", &known.name), detail)
+                Refusal::invalid(crate::request::problem::pointer("/schema", &known.name), detail)
             })?;
             for row in 0..batch.num_rows() {
                 let cell = if array.is_null(row) { Cell::Missing } else { cells(row) };

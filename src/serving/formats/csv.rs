@@ -1,11 +1,11 @@
 //! CSV with a header: rows in, answers out.
 
-use super::super::columns::Cells;
-use super::super::rows::{Layout, RowBlock};
-use super::super::{Answer, Refusal};
 use super::BLOCK_ROWS;
 use crate::dataset::{CsvOptions, CsvTable};
 use crate::model::FittedModel;
+use crate::serving::columns::Cells;
+use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::{Answer, Refusal};
 use std::io::{self, Read, Write};
 
 /// Cells of a row that are not the model's: a table may hold more than the model takes.

@@ -1,10 +1,10 @@
 //! A table of JSON cells as it came: numbers in one list, whatever else by its place.
 
-use super::super::Refusal;
-use super::super::rows::{Layout, RowBlock};
 use super::json::{NOT_A_CELL, read_cell, too_many_rows};
 use crate::dataset::Cell;
 use crate::model::FittedModel;
+use crate::serving::Refusal;
+use crate::serving::request_rows::{Layout, RowBlock};
 use jiter::{Jiter, Peek};
 
 /// Rows in the order of the request: which column a cell belongs to may be told only after them.
@@ -129,7 +129,7 @@ impl Grid {
                 let cell = self.cell(row * self.width + position, numbers[position]);
                 let place = || self.row(row);
                 let Some(cell) = cell else {
-                    let pointer = crate::problem::pointer(&place(), &columns[column].name);
+                    let pointer = crate::request::problem::pointer(&place(), &columns[column].name);
                     return Err(Refusal::invalid(pointer, NOT_A_CELL));
                 };
                 block.set(model, column, cell).map_err(|error| error.at(&place(), &columns[column]))?;

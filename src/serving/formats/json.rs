@@ -1,15 +1,15 @@
 //! JSON read cell by cell: rows of numbers never become a tree.
 
-use super::super::rows::{Layout, RowBlock};
-use super::super::{OutputRequest, Refusal};
 use super::grid::Grid;
 use super::members::{read_small, skip};
 use super::names::Names;
 use super::row_scan::RowScan;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
-use crate::problem::pointer;
-use crate::suggest;
+use crate::request::problem::pointer;
+use crate::request::suggest;
+use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::{OutputRequest, Refusal};
 use jiter::{Jiter, JiterError, Peek};
 
 /// A prediction request, decoded.

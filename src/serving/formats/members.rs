@@ -1,8 +1,8 @@
 //! Members of a JSON request: each given once, the small ones read as a tree, unknown ones passed over.
 
-use super::super::Refusal;
-use crate::json;
-use crate::problem::pointer;
+use crate::request::json;
+use crate::request::problem::pointer;
+use crate::serving::Refusal;
 use jiter::Jiter;
 use serde_json::Value;
 

@@ -26,7 +26,7 @@ mod fraction_vectors;
 mod decimal;
 
 /// The JSON of MLflow.
-mod scoring;
+mod scoring_request;
 
 /// CSV with a header.
 mod csv;
@@ -40,16 +40,16 @@ mod arrow;
 pub use json::{JsonRequest, read_request};
 pub use members::{Once, read_small, skip};
 pub use row_scan::RowScan;
-pub use scoring::ScoringRequest;
+pub use scoring_request::ScoringRequest;
 
-use self::arrow::{ArrowRows, ArrowWriter};
-use self::csv::CsvRows;
-use self::ndjson::NdjsonRows;
 use super::answer::RowAnswer;
-use super::rows::RowBlock;
+use super::request_rows::RowBlock;
 use super::{Answer, Refusal};
 use crate::dataset::CsvOptions;
 use crate::model::FittedModel;
+use arrow::{ArrowRows, ArrowWriter};
+use csv::CsvRows;
+use ndjson::NdjsonRows;
 use std::io::{self, Read, Write};
 
 /// Rows made ready at once.

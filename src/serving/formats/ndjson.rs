@@ -1,13 +1,13 @@
 //! One JSON value a line: a record or a list of cells in, a prediction out.
 
-use super::super::answer::RowAnswer;
-use super::super::rows::RowBlock;
-use super::super::{Answer, Refusal};
 use super::BLOCK_ROWS;
 use super::json::{read_record, read_row};
 use super::names::Names;
 use crate::dataset::BYTE_ORDER_MARK;
 use crate::model::FittedModel;
+use crate::serving::answer::RowAnswer;
+use crate::serving::request_rows::RowBlock;
+use crate::serving::{Answer, Refusal};
 use jiter::{Jiter, Peek};
 use std::io::{self, BufRead, BufReader, Read, Write};
 

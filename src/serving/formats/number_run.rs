@@ -35,8 +35,8 @@ impl RunReader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decimal::read_number;
     use super::*;
+    use crate::serving::formats::decimal::read_number;
 
     /// Room for a look before the first number of a text and behind its last.
     const ROOM: &str = "                                        ";

@@ -6,9 +6,9 @@
 //! Scalars are per problem, so that one product with k columns serves k problems. Ψd follows from the
 //! same recurrence as d: the line search needs no pass over the features.
 
+use super::class_rows::FeatureBlocks;
 use super::objective::{Evaluation, Objective};
 use super::preconditioner::Preconditioner;
-use super::rows::FeatureBlocks;
 use crate::linalg::Real;
 use crate::solver::Interrupted;
 use ndarray::Array2;

@@ -6,12 +6,12 @@
 //! minimum of a hinge rounded over `width` the gap is at most width/4 times the share of rows inside.
 
 use super::ClassifierError;
+use super::class_rows::FeatureBlocks;
 use super::conjugate_gradients::{Stop, add_scaled, newton_step};
 use super::loss::{SmoothLoss, sign};
 use super::newton::{Limits, minimise, settle_intercepts};
 use super::objective::{Evaluation, Objective};
 use super::preconditioner::Preconditioner;
-use super::rows::FeatureBlocks;
 use crate::linalg::Real;
 use ndarray::Array2;
 

@@ -3,8 +3,8 @@
 //! φ(t) = F(W + tD) is convex, so its minimiser is where φ' changes sign. Slopes stay accurate near the
 //! optimum where differences of values are rounding, so only they are looked at.
 
+use super::class_rows::FeatureBlocks;
 use super::objective::Objective;
-use super::rows::FeatureBlocks;
 use crate::linalg::Real;
 use ndarray::Array2;
 

@@ -5,7 +5,7 @@
 //! problems in lockstep so that a pass over the features serves them all.
 
 /// What a classifier is trained on.
-mod rows;
+mod class_rows;
 
 /// The losses, row by row.
 mod loss;
@@ -31,7 +31,7 @@ mod newton;
 /// Continuation for the hinge.
 mod hinge;
 
-pub use rows::{ClassRows, FeatureBlocks};
+pub use class_rows::{ClassRows, FeatureBlocks};
 
 use super::Interrupted;
 use crate::linalg::{FactorError, Real};

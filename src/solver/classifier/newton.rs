@@ -5,11 +5,11 @@
 //! curvature at the start, and again when solves become long because the curvature has moved.
 
 use super::ClassifierError;
+use super::class_rows::FeatureBlocks;
 use super::conjugate_gradients::{Stop, add_scaled, newton_step};
 use super::line_search::Line;
 use super::objective::{Evaluation, Objective};
 use super::preconditioner::Preconditioner;
-use super::rows::FeatureBlocks;
 use crate::linalg::Real;
 use ndarray::{Array2, s};
 

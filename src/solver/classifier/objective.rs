@@ -1,7 +1,7 @@
 //! (1/C)Σ cᵢ ℓ(yᵢ, f(xᵢ)) + λ‖W‖² at a point, with its gradient and its Hessian as an operator.
 
+use super::class_rows::{ClassRows, FeatureBlocks};
 use super::loss::{LineSums, SmoothLoss};
-use super::rows::{ClassRows, FeatureBlocks};
 use super::sweep::{RowWork, Swept, sweep};
 use crate::linalg::Real;
 use crate::solver::{Interrupted, in_order};

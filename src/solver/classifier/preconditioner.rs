@@ -6,8 +6,8 @@
 //! exact. A full sum would cost n·s² operations, more than the whole solve at large n.
 
 use super::ClassifierError;
+use super::class_rows::FeatureBlocks;
 use super::objective::{Evaluation, Objective};
-use super::rows::FeatureBlocks;
 use crate::linalg::{Real, lower_factor, solve_factored};
 use crate::solver::{Interrupted, in_order};
 use ndarray::{Array2, Axis, s};

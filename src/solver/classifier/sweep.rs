@@ -3,7 +3,7 @@
 //! The gradient and the product with the Hessian both have this form, Ψᵀ·work(Ψ·W). Blocks are
 //! swept in parallel and committed in order, so the sums are the same bits for any thread count.
 
-use super::rows::FeatureBlocks;
+use super::class_rows::FeatureBlocks;
 use crate::linalg::{Real, add_transposed_product, product};
 use crate::solver::{Interrupted, in_order};
 use ndarray::linalg::{general_mat_mul, general_mat_vec_mul};

@@ -2,10 +2,11 @@
 
 use super::errors::IID_ROWS;
 use super::{Choice, Cost, PlannedRidge, Problem};
-use crate::theory::relative::smallest_certified_ridge;
-use crate::theory::rudi_rosasco::{Rate, Regularity};
-use crate::theory::words::{as_given, percent, rounded_down, rounded_up};
-use crate::theory::{Form, avron, li};
+use crate::theory::Form;
+use crate::theory::ours::relative::smallest_certified_ridge;
+use crate::theory::papers::rudi_rosasco::{Rate, Regularity};
+use crate::theory::papers::{avron, li};
+use crate::theory::statement::words::{as_given, percent, rounded_down, rounded_up};
 
 /// Beyond this many draws nobody trains.
 pub(super) const MOST_DRAWS: u64 = 1 << 50;

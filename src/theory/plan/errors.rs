@@ -2,9 +2,10 @@
 
 use super::choices::MOST_DRAWS;
 use super::{Choice, PlannedRidge, Problem};
-use crate::theory::relative::{LARGEST_SLACK, relative_bound, slack};
-use crate::theory::words::{as_given, rounded_down, rounded_up};
-use crate::theory::{Form, wang};
+use crate::theory::Form;
+use crate::theory::ours::relative::{LARGEST_SLACK, relative_bound, slack};
+use crate::theory::papers::wang;
+use crate::theory::statement::words::{as_given, rounded_down, rounded_up};
 
 /// What the theorems on rows assume beside it.
 pub(super) const IID_ROWS: &str = "if rows and new inputs are independent draws from one distribution and the features \

@@ -9,7 +9,7 @@ mod choices;
 mod errors;
 
 use super::Form;
-use super::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
+use super::papers::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
 use choices::Leverage;
 use errors::{ABSOLUTE, RELATIVE};
 use serde::Serialize;
@@ -129,9 +129,9 @@ pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{avron, wang};
     use super::errors::relative_constant;
     use super::*;
+    use crate::theory::papers::{avron, wang};
 
     const PROBLEM: Problem = Problem {
         sample_count: 16_000,

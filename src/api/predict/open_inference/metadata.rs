@@ -1,0 +1,163 @@
+//! Health, server and model metadata, statistics.
+
+use super::response::inner_shape;
+use crate::api::AppState;
+use crate::api::http::error::ApiError;
+use crate::api::http::extract::{ModelName, VersionNumber};
+use crate::dataset::ColumnKind;
+use crate::model::{FittedModel, ModelVersion};
+use crate::serving::Output;
+use crate::telemetry::ModelMeters;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+/// `GET /v2/health/live`.
+pub(crate) async fn live() -> Json<Value> {
+    Json(json!({"live": true}))
+}
+
+/// `GET /v2/health/ready`.
+pub(crate) async fn ready(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
+    if state.is_ready() {
+        Ok(Json(json!({"ready": true, "live": true})))
+    } else {
+        Err(ApiError::busy("draining", "the service is shutting down"))
+    }
+}
+
+/// `GET /v2`.
+pub(crate) async fn server() -> Json<Value> {
+    Json(json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "extensions": ["binary_tensor_data", "classification", "model_repository", "statistics"],
+    }))
+}
+
+/// `GET /v2/models/{model}`.
+pub(crate) async fn model(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
+    describe(&state, &name, None).await
+}
+
+/// `GET /v2/models/{model}/versions/{version}`.
+pub(crate) async fn model_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    describe(&state, &name, Some(version)).await
+}
+
+/// `GET /v2/models/{model}/ready`: once it is read and tried out.
+pub(crate) async fn model_ready(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+) -> Result<Json<Value>, ApiError> {
+    let model = state.load(&name, None).await?;
+    Ok(Json(json!({"name": model.entry.name, "ready": true})))
+}
+
+/// `GET /v2/models/{model}/versions/{version}/ready`.
+pub(crate) async fn version_ready(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    let model = state.load(&name, Some(version)).await?;
+    Ok(Json(json!({"name": model.entry.name, "ready": true})))
+}
+
+/// `GET /v2/models/stats`: of every version in memory.
+pub(crate) async fn stats(State(state): State<AppState>) -> Json<Value> {
+    let all = state.shelf.all();
+    let all: Vec<Value> = all.iter().map(|model| statistics(&model.entry, Some(&model.meters))).collect();
+    Json(json!({"model_stats": all}))
+}
+
+/// `GET /v2/models/{model}/stats`.
+pub(crate) async fn model_stats(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+) -> Result<Json<Value>, ApiError> {
+    version_statistics(&state, &name, None)
+}
+
+/// `GET /v2/models/{model}/versions/{version}/stats`.
+pub(crate) async fn version_stats(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    version_statistics(&state, &name, Some(version))
+}
+
+async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
+    let model = state.load(name, version).await?;
+    let versions = state.registry.list(Some(&model.entry.name));
+    let fitted = model.predictor.model();
+    let output = |output: &Output| {
+        let mut shape = vec![-1];
+        shape.extend(inner_shape(*output, fitted).into_iter().map(|size| i64::try_from(size).unwrap_or(-1)));
+        let datatype = if matches!(output, Output::Label | Output::LabelSet) { "BYTES" } else { "FP64" };
+        json!({"name": output.name(), "datatype": datatype, "shape": shape})
+    };
+    Ok(Json(json!({
+        "name": model.entry.name,
+        "versions": versions.iter().rev().map(|entry| entry.version.to_string()).collect::<Vec<_>>(),
+        "platform": "bochner",
+        "inputs": inputs(fitted),
+        "outputs": Output::of(fitted).iter().map(output).collect::<Vec<_>>(),
+    })))
+}
+
+/// One matrix where all columns are numbers, else a tensor for each column.
+fn inputs(model: &FittedModel) -> Vec<Value> {
+    let columns = &model.inputs.encoding.columns;
+    if columns.iter().all(|column| column.kind == ColumnKind::Numeric) {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let parameters = json!({"columns": names});
+        return vec![
+            json!({"name": "inputs", "datatype": "FP64", "shape": [-1, columns.len()], "parameters": parameters}),
+        ];
+    }
+    let datatype = |kind| match kind {
+        ColumnKind::Numeric => "FP64",
+        ColumnKind::Boolean => "BOOL",
+        ColumnKind::Categorical => "BYTES",
+    };
+    let column = |column: &crate::dataset::InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
+    columns.iter().map(column).collect()
+}
+
+/// Of one version. Asking brings nothing into memory: that could drive others out.
+fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
+    let entry = state.registry.find(name, version)?;
+    let ready = state.shelf.ready(&entry)?;
+    Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
+}
+
+/// Since the version was read into memory; nothing where it is not there.
+fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
+    let number = |read: fn(&ModelMeters) -> u64| meters.map(read).unwrap_or_default();
+    let total = |read: fn(&ModelMeters) -> (u64, u64)| {
+        let (count, nanoseconds) = meters.map(read).unwrap_or_default();
+        json!({"count": count, "ns": nanoseconds})
+    };
+    json!({
+        "name": entry.name,
+        "version": entry.version.to_string(),
+        "last_inference": number(ModelMeters::last_answer_ms),
+        "inference_count": number(ModelMeters::rows_predicted),
+        "execution_count": number(|meters| meters.compute.get().0),
+        "inference_stats": {
+            "success": total(|meters| meters.successes.get()),
+            "fail": total(|meters| meters.failures.get()),
+            "queue": total(|meters| meters.queue.get()),
+            "compute_input": total(|meters| meters.decode.get()),
+            "compute_infer": total(|meters| meters.compute.get()),
+            "compute_output": total(|meters| meters.encode.get()),
+        },
+        "batch_stats": [],
+    })
+}

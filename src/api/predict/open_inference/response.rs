@@ -1,0 +1,125 @@
+//! Predictions as output tensors.
+
+use super::request::RequestedOutput;
+use super::tensor::{Elements, Tensor};
+use crate::model::{FittedModel, Head, Predictions};
+use crate::serving::{Answer, FAR_OUT, Output, Outputs, ReadyModel, Refusal};
+use serde_json::{Value, json};
+
+/// What a model answers when no output is named: what it decides, and how sure it is.
+pub(crate) fn default_outputs(model: &FittedModel) -> Vec<Output> {
+    let all = Output::of(model);
+    all.into_iter().filter(|output| matches!(output, Output::Value | Output::Label | Output::Probabilities)).collect()
+}
+
+/// One output as a tensor.
+pub(crate) fn tensor(
+    output: Output,
+    outputs: &Outputs,
+    model: &FittedModel,
+    predictions: &Predictions,
+) -> Result<Tensor, Refusal> {
+    let rows = predictions.values.nrows();
+    let answer = Answer { outputs, model, predictions };
+    let elements = match output {
+        Output::Label => Elements::Texts(answer.labels()),
+        Output::LabelSet => Elements::Texts(answer.label_sets()),
+        _ => {
+            let numbers = answer.numbers(output);
+            if numbers.iter().any(|number| !number.is_finite()) {
+                if outputs.has_intervals() {
+                    return Err(Refusal::invalid("/outputs", FAR_OUT));
+                }
+                let detail = "there were too few calibration rows for an interval at this delta; ask for a larger one";
+                return Err(Refusal::invalid("/parameters/delta", detail));
+            }
+            Elements::Numbers(numbers)
+        }
+    };
+    let mut shape = vec![rows];
+    shape.extend(inner_shape(output, model));
+    Ok(Tensor { name: output.name().to_owned(), shape, elements })
+}
+
+/// The shape of an output for one row.
+pub(crate) fn inner_shape(output: Output, model: &FittedModel) -> Vec<usize> {
+    let (outputs, classes) = match &model.head {
+        Head::Numbers { targets } => (targets.len(), 0),
+        Head::Labels(labels) => (labels.output_count(), labels.labels.len()),
+    };
+    let width = |width: usize| if width == 1 { vec![] } else { vec![width] };
+    match output {
+        Output::Label | Output::LabelSet => vec![],
+        Output::Probabilities => vec![classes],
+        Output::Value | Output::Spread | Output::ErrorBar | Output::DecisionValues => width(outputs),
+        Output::Interval => [width(outputs), vec![2]].concat(),
+    }
+}
+
+/// The classification extension: for each row the largest elements as `value:index:label`, or `value:index` where an
+/// element is not that of a label. Texts are left as they are.
+pub(crate) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Tensor {
+    let Tensor { name, shape, elements } = tensor;
+    let Elements::Numbers(numbers) = elements else { return Tensor { name, shape, elements } };
+    let rows = shape.first().copied().unwrap_or_default();
+    let width = numbers.len().checked_div(rows).unwrap_or_default().max(1);
+    let count = count.min(width);
+    let labels = if labels.len() == width { labels } else { &[] };
+    let mut texts = Vec::with_capacity(rows * count);
+    for row in numbers.chunks_exact(width) {
+        let mut order: Vec<usize> = (0..width).collect();
+        order.sort_by(|&left, &right| row[right].total_cmp(&row[left]));
+        texts.extend(order.into_iter().take(count).map(|index| match labels.get(index) {
+            Some(label) => format!("{}:{index}:{label}", row[index]),
+            None => format!("{}:{index}", row[index]),
+        }));
+    }
+    Tensor { name, shape: vec![rows, count], elements: Elements::Texts(texts) }
+}
+
+/// The body of an answer, and how much of it is JSON where bytes follow.
+pub(crate) fn body(model: &ReadyModel, id: Option<&String>, tensors: &[(Tensor, bool)]) -> (Vec<u8>, Option<usize>) {
+    let mut bytes = Vec::new();
+    let mut outputs = Vec::with_capacity(tensors.len());
+    for (tensor, binary) in tensors {
+        let mut output = json!({
+            "name": tensor.name,
+            "datatype": tensor.elements.datatype().name(),
+            "shape": tensor.shape,
+        });
+        if *binary {
+            let encoded = tensor.elements.to_bytes();
+            output["parameters"] = json!({"binary_data_size": encoded.len()});
+            bytes.extend(encoded);
+        } else {
+            output["data"] = tensor.elements.to_json();
+        }
+        outputs.push(output);
+    }
+    let entry = &model.entry;
+    let mut answer = json!({"model_name": entry.name, "model_version": entry.version.to_string()});
+    if let Some(id) = id {
+        answer["id"] = json!(id);
+    }
+    answer["outputs"] = Value::Array(outputs);
+    let mut text = answer.to_string().into_bytes();
+    let has_binary = tensors.iter().any(|(_, binary)| *binary);
+    let json_length = has_binary.then_some(text.len());
+    text.extend(bytes);
+    (text, json_length)
+}
+
+/// Each requested output by its name in the catalogue of outputs.
+pub(crate) fn find_output(requested: &RequestedOutput, index: usize, model: &FittedModel) -> Result<Output, Refusal> {
+    let known = Output::of(model);
+    let found = known.iter().copied().find(|output| output.name() == requested.name).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|output| output.name()).collect();
+        let detail = format!("there is no output '{}'; this model has {}", requested.name, names.join(", "));
+        Refusal::invalid(format!("/outputs/{index}/name"), detail)
+    })?;
+    if requested.classes.is_some() && matches!(found, Output::Label | Output::LabelSet) {
+        let detail = format!("does not go with '{}'; ask for the classes of probabilities", requested.name);
+        return Err(Refusal::invalid(format!("/outputs/{index}/parameters/classification"), detail));
+    }
+    Ok(found)
+}

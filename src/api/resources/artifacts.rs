@@ -1,0 +1,110 @@
+//! `/api/v1/models/{model}/versions`: artifacts out and in.
+
+use super::models::describe;
+use crate::api::AppState;
+use crate::api::http::body::{blocking_reader, content_encoding, refuse_announced};
+use crate::api::http::error::ApiError;
+use crate::api::http::extract::{ModelName, VersionNumber};
+use crate::api::state::blocking;
+use crate::config::Config;
+use crate::dataset::ContentEncoding;
+use crate::model::{ARTIFACT_HEADER, ModelVersion, artifact_length, check_model_name, check_size, read_artifact};
+use crate::serving::{NotReady, make_ready};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
+use tokio_util::io::ReaderStream;
+
+/// `GET …/versions/{version}/artifact`: the file as it lies on disk.
+pub(crate) async fn export(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Response, ApiError> {
+    let entry = state.registry.find(&name, Some(version))?;
+    let file = {
+        let entry = Arc::clone(&entry);
+        blocking(move || state.registry.artifact(&entry)).await?
+    };
+    let disposition = format!("attachment; filename=\"{}-{}.bochner\"", entry.name, entry.version);
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH, entry.bytes.to_string()),
+        (header::CONTENT_DISPOSITION, disposition),
+        (header::ETAG, format!("\"{}\"", entry.sha256)),
+    ];
+    Ok((headers, Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)))).into_response())
+}
+
+/// `POST …/versions`: a file from elsewhere becomes the next version. A file is hostile: it is checked as it comes,
+/// and tried out before anything is kept. It comes to disk first, so that a slow sender keeps no other out; then one at a
+/// time is read, since each may take a few times the largest file.
+pub(crate) async fn import(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    check_model_name(&name)?;
+    let limit = state.config.max_artifact.0;
+    refuse_announced(&headers, limit)?;
+    let encoding = content_encoding(&headers)?;
+    let upload = state.uploads.clone().try_acquire_owned();
+    let upload = upload.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
+    let source = blocking_reader(body, state.config.upload_idle_seconds);
+    let folder = state.config.data_dir.join("tmp");
+    let spooling = blocking(move || -> Result<_, ApiError> {
+        Ok((spool(source, encoding, limit, &folder)?, upload)) // held until the work is done, even if the sender goes
+    });
+    let (spooled, upload) = spooling.await?;
+
+    let closed = |_| ApiError::internal("imports have ended");
+    let permit = state.imports.clone().acquire_owned().await.map_err(closed)?;
+    let importer = state.clone();
+    let entry = blocking(move || -> Result<_, ApiError> {
+        let _permits = (permit, upload);
+        let model = read_artifact(spooled, limit)?;
+        let Config { max_features, max_columns, max_levels, .. } = importer.config;
+        check_size(&model, max_features, max_columns, max_levels)?;
+        let description = model.describe().to_string();
+        let unusable = |error: NotReady| ApiError::invalid_field("invalid_artifact", "", error.to_string());
+        let predictor = make_ready(model).map_err(unusable)?;
+        let stored = importer.registry.store(&uuid::Uuid::now_v7().to_string(), predictor.model())?;
+        let put = |version: &Arc<ModelVersion>| importer.shelf.put(version, predictor);
+        Ok(importer.registry.publish(&name, &stored, &description, None, put)?)
+    })
+    .await?;
+    let location = format!("/api/v1/models/{}/versions/{}", entry.name, entry.version);
+    let described = describe(&state, entry).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(described)).into_response())
+}
+
+/// The decoded body as a file without a name. What its header says is checked before the rest is taken.
+fn spool(source: impl Read, encoding: ContentEncoding, limit: u64, folder: &Path) -> Result<File, ApiError> {
+    let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
+    let mut decoded = encoding.decoder(source).map_err(unreadable)?;
+    let mut head = Vec::new();
+    decoded.by_ref().take(ARTIFACT_HEADER as u64).read_to_end(&mut head).map_err(unreadable)?;
+    let length = artifact_length(&head, limit)?;
+    let mut file = tempfile::tempfile_in(folder)?;
+    file.write_all(&head)?;
+    let mut left = length - head.len() as u64 + 1; // one byte more, so that something appended is seen
+    let mut chunk = vec![0; 1 << 16];
+    while left > 0 {
+        let most = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = decoded.read(&mut chunk[..most]).map_err(unreadable)?;
+        if count == 0 {
+            break;
+        }
+        file.write_all(&chunk[..count])?;
+        left -= count as u64;
+    }
+    file.rewind()?;
+    Ok(file)
+}

@@ -1,0 +1,102 @@
+//! `/api/v1/models`.
+
+use crate::api::AppState;
+use crate::api::http::error::ApiError;
+use crate::api::http::extract::{ModelName, VersionNumber};
+use crate::api::state::blocking;
+use crate::model::{ModelVersion, RegistryError};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// `GET`: every model with its versions, newest first.
+pub(crate) async fn list(State(state): State<AppState>) -> Json<Value> {
+    let versions = state.registry.list(None);
+    let models = versions.chunk_by(|left, right| left.name == right.name).map(|versions| summary(&state, versions));
+    Json(json!({"models": models.collect::<Vec<_>>()}))
+}
+
+/// `GET …/{model}`: its newest version, or that of the alias, in full, and the list of all.
+pub(crate) async fn show(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
+    let entry = state.registry.find(&name, None)?;
+    let mut body = summary(&state, &state.registry.list(Some(&entry.name)));
+    body["latest"] = describe(&state, entry).await?;
+    Ok(Json(body))
+}
+
+/// `GET …/{model}/versions/{version}`.
+pub(crate) async fn show_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<Json<Value>, ApiError> {
+    let entry = state.registry.find(&name, Some(version))?;
+    Ok(Json(describe(&state, entry).await?))
+}
+
+/// `DELETE …/{model}`: all versions.
+pub(crate) async fn delete(State(state): State<AppState>, ModelName(name): ModelName) -> Result<StatusCode, ApiError> {
+    remove(state, name, None).await
+}
+
+/// `DELETE …/{model}/versions/{version}`.
+pub(crate) async fn delete_version(
+    State(state): State<AppState>,
+    ModelName(name): ModelName,
+    VersionNumber(version): VersionNumber,
+) -> Result<StatusCode, ApiError> {
+    remove(state, name, Some(version)).await
+}
+
+async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<StatusCode, ApiError> {
+    blocking(move || -> Result<_, RegistryError> {
+        for removed in state.registry.delete(&name, version)? {
+            state.shelf.forget(&removed);
+        }
+        if state.registry.list(Some(&name)).is_empty() {
+            state.shelf.load(&name); // whoever takes the name next begins anew
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// One model: its name, its aliases, and what its versions are.
+fn summary(state: &AppState, versions: &[Arc<ModelVersion>]) -> Value {
+    let name = versions.first().map(|version| version.name.as_str()).unwrap_or_default();
+    json!({
+        "name": name,
+        "aliases": state.registry.aliases(name),
+        "versions": versions.iter().map(|version| brief(version)).collect::<Vec<_>>(),
+    })
+}
+
+/// What the register knows of a version.
+fn brief(version: &ModelVersion) -> Value {
+    json!({
+        "version": version.version,
+        "dataset": version.dataset,
+        "created_at": version.created_at,
+        "artifact_bytes": version.bytes,
+        "artifact_sha256": version.sha256,
+    })
+}
+
+/// All that is told about a version.
+pub(crate) async fn describe(state: &AppState, version: Arc<ModelVersion>) -> Result<Value, ApiError> {
+    let registry = state.registry.clone();
+    let entry = Arc::clone(&version);
+    let description = blocking(move || registry.description(&entry)).await?;
+    let description: Value = serde_json::from_str(&description).unwrap_or_default();
+    let mut body = json!({"model": version.name});
+    if let (Value::Object(body), Value::Object(brief), Value::Object(description)) =
+        (&mut body, brief(&version), description)
+    {
+        body.extend(brief);
+        body.extend(description);
+    }
+    Ok(body)
+}

@@ -1,0 +1,99 @@
+//! Health, metrics, version, limits, contract.
+
+use crate::api::AppState;
+use crate::api::http::error::ApiError;
+use crate::api::state::blocking;
+use crate::jobs::{JobError, Status};
+use crate::telemetry::StatusLabel;
+use crate::theory;
+use crate::training::Learner;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+
+/// The contract, committed with the code.
+const OPENAPI: &str = include_str!("../../../openapi/openapi.yaml");
+
+/// The process answers.
+pub(crate) async fn livez() -> Json<Value> {
+    Json(json!({"live": true}))
+}
+
+/// The service takes requests.
+pub(crate) async fn readyz(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
+    if state.is_ready() {
+        Ok(Json(json!({"ready": true})))
+    } else {
+        Err(ApiError::busy("draining", "the service is shutting down"))
+    }
+}
+
+/// What runs here.
+pub(crate) async fn version() -> Json<Value> {
+    Json(json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// The Prometheus text.
+pub(crate) async fn metrics(State(state): State<AppState>) -> Result<impl IntoResponse, ApiError> {
+    const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let text = blocking(move || -> Result<_, JobError> {
+        for status in Status::ALL {
+            let count = i64::try_from(state.jobs.count(status)?).unwrap_or(i64::MAX);
+            state.metrics.jobs.get_or_create(&StatusLabel { status: status.name() }).set(count);
+        }
+        Ok(state.metrics.render())
+    })
+    .await?;
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text))
+}
+
+/// The limits in force and what can be asked for.
+pub(crate) async fn info(State(state): State<AppState>) -> Json<Value> {
+    let config = &state.config;
+    Json(json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "limits": {
+            "upload_bytes": config.max_upload.0,
+            "concurrent_uploads": config.max_concurrent_uploads,
+            "columns": config.max_columns,
+            "levels": config.max_levels,
+            "request_bytes": config.max_request.0,
+            "request_memory_bytes": config.max_request_memory.0,
+            "answer_memory_bytes": config.max_answer_memory.0,
+            "prediction_rows": config.max_prediction_rows,
+            "answer_numbers": config.max_answer_numbers,
+            "table_rows": config.max_table_rows,
+            "table_answer_bytes": config.max_table_answer.0,
+            "concurrent_table_predictions": config.max_concurrent_predictions,
+            "prediction_timeout_ms": config.prediction_timeout_ms,
+            "prediction_threads": config.prediction_threads,
+            "batch_rows": config.max_batch_rows,
+            "queue_delay_us": config.max_queue_delay_us,
+            "queue_rows": config.max_queue_rows,
+            "bypass_rows": config.bypass_rows,
+            "features": config.max_features,
+            "artifact_bytes": config.max_artifact.0,
+            "queued_jobs": config.max_queued_jobs,
+            "training_workers": config.training_workers,
+            "training_threads": config.training_threads,
+            "training_memory_bytes": config.training_memory.0,
+            "model_memory_bytes": config.model_memory.0,
+        },
+        "offers": {
+            "learners": Learner::names(),
+            "kernels": ["gaussian", "laplace", "matern", "cauchy", "angular", "spline", "linear"],
+            "maps": ["pair", "phase", "sign", "spline", "linear"],
+            "samplings": ["plain", "orthogonal", "structured", "quasi_monte_carlo"],
+            "guarantees": theory::IDS,
+        },
+        "authentication": false,
+    }))
+}
+
+/// The OpenAPI document.
+pub(crate) async fn openapi() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/yaml")], OPENAPI)
+}

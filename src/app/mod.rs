@@ -1,0 +1,139 @@
+//! The composition root, used by the binary and by tests: stores, workers, routes.
+
+/// What a training job does: open, train, publish.
+pub mod training_jobs;
+
+use crate::api::{self, AppState, Front};
+use crate::config::Config;
+use crate::dataset::{DatasetError, DatasetStore};
+use crate::jobs::{JobError, JobPool, PoolSettings};
+use crate::linalg;
+use crate::model::{ModelRegistry, RegistryError};
+use crate::serving::{BatchLimits, PredictionPool, Shelf};
+use crate::storage::database::{Database, OpenError};
+use crate::storage::files::DataDir;
+use crate::storage::reserve::Reserve;
+use crate::telemetry::Metrics;
+use crate::training::SpecLimits;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use training_jobs::TrainRunner;
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Another process uses the data directory.
+    #[error("another process is using the data directory {0}")]
+    InUse(String),
+    /// The data directory is not usable.
+    #[error("the data directory {path} cannot be used: {cause}")]
+    DataDir {
+        /// Which.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// There is no room.
+    #[error("the disk of the data directory {path} is full: {cause}")]
+    DiskFull {
+        /// Which directory.
+        path: String,
+        /// What failed for lack of room.
+        cause: Box<StartError>,
+    },
+    /// Threads cannot be had.
+    #[error("the prediction threads cannot be started: {0}")]
+    Threads(std::io::Error),
+    /// The database is not usable.
+    #[error("the database cannot be used: {0}")]
+    Database(#[from] OpenError),
+    /// The data sets are not usable.
+    #[error(transparent)]
+    Datasets(#[from] DatasetError),
+    /// The models are not usable.
+    #[error(transparent)]
+    Models(#[from] RegistryError),
+    /// The queue is not usable.
+    #[error(transparent)]
+    Jobs(#[from] JobError),
+}
+
+/// A running service without its socket.
+pub struct App {
+    /// All routes.
+    pub front: Front,
+    /// The queue, to be drained at the end.
+    pub jobs: JobPool,
+    state: AppState,
+    /// Unlocks the data directory when dropped.
+    _lock: File,
+}
+
+impl App {
+    /// Opens the data directory, restores what an earlier process left, and starts the workers.
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let path = config.data_dir.display().to_string();
+        let unusable = |cause| StartError::DataDir { path: path.clone(), cause };
+        std::fs::create_dir_all(&config.data_dir).map_err(unusable)?;
+        let lock_path = config.data_dir.join("bochner.lock");
+        let lock = File::create(&lock_path).map_err(unusable)?;
+        lock.try_lock().map_err(|_| StartError::InUse(path.clone()))?;
+        let reserve = Reserve::beside(&lock_path);
+        let room = reserve.lend();
+        Self::open(config, lock).map_err(|cause| {
+            if room.is_disk_full() { StartError::DiskFull { path, cause: Box::new(cause) } } else { cause }
+        })
+    }
+
+    fn open(config: Config, lock: File) -> Result<Self, StartError> {
+        let unusable = |cause| StartError::DataDir { path: config.data_dir.display().to_string(), cause };
+        let directory = DataDir::open(&config.data_dir).map_err(unusable)?;
+
+        linalg::use_one_blas_thread();
+        let database = Database::open(&directory.database())?;
+        let metrics = Metrics::new();
+        let datasets = DatasetStore::open(directory.clone(), database.clone())?;
+        let registry = ModelRegistry::open(directory, database.clone())?;
+        let shelf = make_shelf(&config, &registry, &metrics).map_err(StartError::Threads)?;
+        let runner = TrainRunner {
+            datasets: datasets.clone(),
+            registry: registry.clone(),
+            shelf: shelf.clone(),
+            threads: config.training_threads,
+            memory: config.training_memory.0,
+            limits: SpecLimits { feature_count: config.max_features },
+            metrics: metrics.clone(),
+        };
+        let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
+        let jobs = JobPool::start(database, settings, Arc::new(runner))?;
+        let state = AppState::new(config, datasets, jobs.clone(), registry, shelf, metrics);
+        Ok(Self { front: Front::new(state.clone()), jobs, state, _lock: lock })
+    }
+
+    /// Answers on a socket until `stop` ends, then lets every connection finish the request it is at.
+    pub fn serve<S>(&self, listener: TcpListener, stop: S) -> impl Future<Output = ()> + Send + use<S>
+    where
+        S: Future<Output = ()> + Send,
+    {
+        api::serve(listener, self.front.clone(), stop)
+    }
+
+    /// From now on `/readyz` says no.
+    pub fn stop_being_ready(&self) {
+        self.state.stop_being_ready();
+    }
+}
+
+fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<Shelf> {
+    let limits = BatchLimits {
+        batch_rows: config.max_batch_rows,
+        queue_delay: Duration::from_micros(config.max_queue_delay_us),
+        queue_rows: config.max_queue_rows,
+        bypass_rows: config.bypass_rows,
+    };
+    let budget = usize::try_from(config.model_memory.0).unwrap_or(usize::MAX);
+    let pool = PredictionPool::start(config.prediction_threads)?;
+    Ok(Shelf::new(registry.clone(), budget, limits, pool, metrics.predictions.clone()))
+}

@@ -1,0 +1,91 @@
+//! Quotes of CSV, checked beside the parser: it forgives a quote that is never closed and text after a closing one, and
+//! either makes other cells, or other rows, than were meant.
+
+/// Where in a cell the text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    Bare,
+    Quoted,
+    /// Behind a quote in quotes: the end, or half of a doubled one.
+    Quote,
+    /// Blanks behind a closing quote.
+    Closed,
+}
+
+/// Follows the text of records as it is read, piece by piece.
+pub(crate) struct Quotes {
+    delimiter: u8,
+    place: Place,
+}
+
+impl Quotes {
+    pub(crate) fn new(delimiter: u8) -> Self {
+        Self { delimiter, place: Place::Start }
+    }
+
+    /// Goes over the next piece; tells what is wrong with it.
+    pub(crate) fn pass(&mut self, text: &[u8]) -> Result<(), &'static str> {
+        // Most text has no quotes at all.
+        if matches!(self.place, Place::Start | Place::Bare) && !text.contains(&b'"') {
+            if let Some(&last) = text.last() {
+                self.place = if self.ends_cell(last) { Place::Start } else { Place::Bare };
+            }
+            return Ok(());
+        }
+        for &byte in text {
+            self.place = match (self.place, byte) {
+                (Place::Quoted, b'"') => Place::Quote,
+                (Place::Start | Place::Quote, b'"') | (Place::Quoted, _) => Place::Quoted,
+                (_, byte) if self.ends_cell(byte) => Place::Start,
+                (Place::Start | Place::Bare, _) => Place::Bare,
+                (Place::Quote | Place::Closed, b' ' | b'\t') => Place::Closed,
+                (Place::Quote | Place::Closed, _) => return Err("text after a closing quote"),
+            };
+        }
+        Ok(())
+    }
+
+    /// What is wrong where the text ends here.
+    pub(crate) fn finish(&self) -> Result<(), &'static str> {
+        if self.place == Place::Quoted { Err("a quote is left open") } else { Ok(()) }
+    }
+
+    fn ends_cell(&self, byte: u8) -> bool {
+        byte == self.delimiter || matches!(byte, b'\n' | b'\r')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(text: &str, piece: usize) -> Result<(), &'static str> {
+        let mut quotes = Quotes::new(b',');
+        text.as_bytes().chunks(piece).try_for_each(|piece| quotes.pass(piece))?;
+        quotes.finish()
+    }
+
+    #[test]
+    fn quotes_are_followed_however_the_text_is_cut() {
+        let whole =
+            ["", "a,b\n", "\"a\",\"b\"\r\n", "\"\"", "\"a\"\"b\",c", "\"a,\nb\"", "5\" pipe,x", "\"a\" ,b", "a,\"\"\n"];
+        for text in whole {
+            for piece in 1..=text.len().max(1) {
+                assert_eq!(verdict(text, piece), Ok(()), "{text:?} by {piece}");
+            }
+        }
+        for (text, wrong) in [
+            ("1,\"3\n4,5\n", "a quote is left open"),
+            ("\"", "a quote is left open"),
+            ("\"\"\"", "a quote is left open"),
+            ("1,\"3\"4", "text after a closing quote"),
+            ("\"3\" \"4\"", "text after a closing quote"),
+            ("1,\"x\n2,\"y\"\n", "text after a closing quote"),
+        ] {
+            for piece in 1..=text.len() {
+                assert_eq!(verdict(text, piece), Err(wrong), "{text:?} by {piece}");
+            }
+        }
+    }
+}

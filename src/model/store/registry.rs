@@ -1,0 +1,339 @@
+//! Names, versions and where their artifacts lie.
+
+use super::version::ModelReference;
+use super::version_index::{Catalogue, Entry, from_row};
+use crate::model::{FittedModel, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
+use crate::storage::database::{Database, now};
+use crate::storage::files::{DataDir, at_path, hex, sweep};
+use rusqlite::{Connection, OptionalExtension, params};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+/// An artifact on disk that no version has yet. Should none ever have it, it is removed at the next start.
+pub struct StoredArtifact {
+    id: String,
+    dataset: String,
+    bytes: u64,
+    sha256: String,
+}
+
+/// The models of a data directory; clones share it. Artifacts are named after the job that made
+/// them, never after the model, so no user's text becomes a path.
+#[derive(Clone)]
+pub struct ModelRegistry {
+    directory: DataDir,
+    database: Database,
+    catalogue: Arc<RwLock<Catalogue>>,
+}
+
+impl ModelRegistry {
+    /// Opens the registry and removes artifacts that no version refers to.
+    pub fn open(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
+        let catalogue = Arc::new(RwLock::new(database.read(Catalogue::read)?));
+        let registry = Self { directory, database, catalogue };
+        let known: HashSet<String> = registry.list(None).iter().map(|version| version.artifact.clone()).collect();
+        sweep(&registry.directory.artifacts(), |stem| known.contains(stem))?;
+        Ok(registry)
+    }
+
+    /// Writes the artifact of a model under an id of its own. No version has it yet.
+    pub fn store(&self, id: &str, model: &FittedModel) -> Result<StoredArtifact, RegistryError> {
+        let bytes = encode(model)?;
+        self.write(id, &bytes)?;
+        Ok(StoredArtifact {
+            id: id.to_owned(),
+            dataset: model.dataset.clone(),
+            bytes: bytes.len() as u64,
+            sha256: hex(&Sha256::digest(&bytes)),
+        })
+    }
+
+    /// Makes a stored artifact the next version of `name`. Publishing the same artifact id again gives the version it
+    /// already has. With `after`, only while that is still the newest version. `make_ready` is called when the
+    /// version is certain and not yet visible.
+    pub fn publish(
+        &self,
+        name: &str,
+        stored: &StoredArtifact,
+        description: &str,
+        after: Option<u32>,
+        make_ready: impl FnOnce(&Arc<ModelVersion>),
+    ) -> Result<Arc<ModelVersion>, RegistryError> {
+        check_model_name(name)?;
+        let published = self.database.transact(|transaction| {
+            if let Some(known) = find_artifact(transaction, &stored.id)? {
+                return Ok(known);
+            }
+            let newest: Option<u32> =
+                transaction.query_row("SELECT MAX(version) FROM models WHERE name = ?1", [name], |row| row.get(0))?;
+            if after.is_some() && after != newest {
+                return Err(RegistryError::Superseded { name: name.to_owned() });
+            }
+            let version = transaction.query_row(
+                "INSERT INTO model_names (name, last_version) VALUES (?1, 1)
+                 ON CONFLICT (name) DO UPDATE SET last_version = last_version + 1 RETURNING last_version",
+                [name],
+                |row| row.get(0),
+            )?;
+            let entry = ModelVersion {
+                name: name.to_owned(),
+                version,
+                artifact: stored.id.clone(),
+                dataset: stored.dataset.clone(),
+                bytes: stored.bytes,
+                sha256: stored.sha256.clone(),
+                created_at: now(),
+            };
+            transaction.execute(
+                "INSERT INTO models (name, version, artifact, dataset, bytes, sha256, description, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    name,
+                    version,
+                    entry.artifact,
+                    entry.dataset,
+                    entry.bytes,
+                    entry.sha256,
+                    description,
+                    entry.created_at
+                ],
+            )?;
+            Ok(entry)
+        });
+        let published = published.map(Arc::new).inspect(make_ready);
+        self.refresh(name)?;
+        published
+    }
+
+    /// Puts another artifact in the place of that of a version, which must still be there with the one `entry`
+    /// names: the new file is stored, then the entry changes, then the old file goes. `make_ready` is called as by
+    /// [`Self::publish`].
+    pub fn replace(
+        &self,
+        entry: &ModelVersion,
+        stored: StoredArtifact,
+        make_ready: impl FnOnce(&Arc<ModelVersion>),
+    ) -> Result<Arc<ModelVersion>, RegistryError> {
+        let replaced = self.database.transact(|transaction| {
+            Ok::<_, RegistryError>(transaction.execute(
+                "UPDATE models SET artifact = ?1, bytes = ?2, sha256 = ?3
+                 WHERE name = ?4 AND version = ?5 AND artifact = ?6",
+                params![stored.id, stored.bytes, stored.sha256, entry.name, entry.version, entry.artifact],
+            )?)
+        })?;
+        let (superfluous, outcome) = if replaced == 1 {
+            let StoredArtifact { id, bytes, sha256, .. } = stored;
+            let entry_now = Arc::new(ModelVersion { artifact: id, bytes, sha256, ..entry.clone() });
+            make_ready(&entry_now);
+            (entry.artifact.clone(), Ok(entry_now))
+        } else {
+            (stored.id, Err(RegistryError::NoVersion { name: entry.name.clone(), version: entry.version }))
+        };
+        self.refresh(&entry.name)?;
+        match std::fs::remove_file(self.path(&superfluous)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => outcome,
+        }
+    }
+
+    /// The version an artifact was published as.
+    pub fn find_artifact(&self, artifact: &str) -> Result<Option<ModelVersion>, RegistryError> {
+        self.database.read(|connection| find_artifact(connection, artifact))
+    }
+
+    /// All versions, of one model or of all: by name, newest version first.
+    pub fn list(&self, name: Option<&str>) -> Vec<Arc<ModelVersion>> {
+        self.catalogue().list(name)
+    }
+
+    /// The name of the only model, or how many there are. From memory.
+    pub fn only_name(&self) -> Result<String, usize> {
+        self.catalogue().only_name().map(str::to_owned)
+    }
+
+    /// One version of `name` or `name@alias`; the newest if neither alias nor version is named. From memory.
+    pub fn find(&self, name: &str, version: Option<u32>) -> Result<Arc<ModelVersion>, RegistryError> {
+        let reference = ModelReference::parse(name)?;
+        self.catalogue().find(reference, version).map(Arc::clone)
+    }
+
+    /// What is told about a version, as JSON.
+    pub fn description(&self, entry: &ModelVersion) -> Result<String, RegistryError> {
+        let query = "SELECT description FROM models WHERE name = ?1 AND version = ?2";
+        let found = self.database.read(|connection| {
+            connection.query_row(query, params![entry.name, entry.version], |row| row.get(0)).optional()
+        })?;
+        found.ok_or_else(|| RegistryError::NoVersion { name: entry.name.clone(), version: entry.version })
+    }
+
+    /// The aliases of a model with their versions.
+    pub fn aliases(&self, name: &str) -> BTreeMap<String, u32> {
+        self.catalogue().aliases(name)
+    }
+
+    /// Lets an alias lead to a version from now on, in one step; tells whether the alias is new.
+    pub fn point(&self, name: &str, alias: &str, version: u32) -> Result<bool, RegistryError> {
+        check_model_name(name)?;
+        check_alias(alias)?;
+        let is_new = self.database.transact(|transaction| {
+            let exists = "SELECT EXISTS (SELECT 1 FROM models WHERE name = ?1 AND version = ?2)";
+            if !transaction.query_row(exists, params![name, version], |row| row.get(0))? {
+                return Err(RegistryError::NoVersion { name: name.to_owned(), version });
+            }
+            let is_known = "SELECT EXISTS (SELECT 1 FROM aliases WHERE name = ?1 AND alias = ?2)";
+            let is_known: bool = transaction.query_row(is_known, params![name, alias], |row| row.get(0))?;
+            transaction.execute(
+                "INSERT INTO aliases (name, alias, version) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (name, alias) DO UPDATE SET version = excluded.version",
+                params![name, alias, version],
+            )?;
+            Ok(!is_known)
+        })?;
+        self.refresh(name)?;
+        Ok(is_new)
+    }
+
+    /// Removes an alias; its version stays.
+    pub fn remove_alias(&self, name: &str, alias: &str) -> Result<(), RegistryError> {
+        self.find(&format!("{name}@{alias}"), None)?;
+        let _room = self.database.lend_room();
+        self.database.transact(|transaction| {
+            transaction.execute("DELETE FROM aliases WHERE name = ?1 AND alias = ?2", params![name, alias])
+        })?;
+        self.refresh(name)
+    }
+
+    /// Reads the artifact of a version.
+    pub fn load(&self, entry: &ModelVersion) -> Result<FittedModel, RegistryError> {
+        let mut bytes = Vec::new();
+        self.artifact(entry)?.read_to_end(&mut bytes)?;
+        decode(&bytes).map_err(|cause| RegistryError::Artifact {
+            name: entry.name.clone(),
+            version: entry.version,
+            cause,
+        })
+    }
+
+    /// The artifact of a version as it lies on disk. A file that is missing is our fault, unless the version went or was
+    /// replaced since it was looked up.
+    pub fn artifact(&self, entry: &ModelVersion) -> Result<File, RegistryError> {
+        let path = self.path(&entry.artifact);
+        File::open(&path).map_err(|error| {
+            let known = self.find(&entry.name, Some(entry.version));
+            let is_there = known.is_ok_and(|known| known.artifact == entry.artifact);
+            if error.kind() == ErrorKind::NotFound && !is_there {
+                return RegistryError::NoVersion { name: entry.name.clone(), version: entry.version };
+            }
+            at_path(&path, &error).into()
+        })
+    }
+
+    /// Removes one version, or all of a model, and tells which; refused while an alias points there. Version
+    /// numbers are never given out again.
+    pub fn delete(&self, name: &str, version: Option<u32>) -> Result<Vec<Arc<ModelVersion>>, RegistryError> {
+        check_model_name(name)?;
+        let newest = self.find(name, version)?;
+        let doomed = if version.is_some() { vec![newest] } else { self.list(Some(name)) };
+        let _room = self.database.lend_room();
+        self.database.transact(|transaction| {
+            for entry in &doomed {
+                let alias = "SELECT alias FROM aliases WHERE name = ?1 AND version = ?2";
+                let alias = transaction.query_row(alias, params![name, entry.version], |row| row.get(0)).optional()?;
+                if let Some(alias) = alias {
+                    return Err(RegistryError::Aliased { name: name.to_owned(), version: entry.version, alias });
+                }
+                transaction
+                    .execute("DELETE FROM models WHERE name = ?1 AND version = ?2", params![name, entry.version])?;
+            }
+            Ok::<_, RegistryError>(())
+        })?;
+        self.refresh(name)?;
+        for entry in &doomed {
+            match std::fs::remove_file(self.path(&entry.artifact)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {} // another delete was faster
+                outcome => outcome?,
+            }
+        }
+        Ok(doomed)
+    }
+
+    fn write(&self, artifact: &str, bytes: &[u8]) -> Result<(), RegistryError> {
+        let mut file = self.directory.temporary_file()?;
+        file.write_all(bytes)?;
+        Ok(file.publish(&self.path(artifact))?)
+    }
+
+    /// Makes what the database now says of a model visible. Whoever predicts waits for the swap alone, never for the
+    /// database; the swap is made while the connection is held, so that the last one to come has read the last state.
+    fn refresh(&self, name: &str) -> Result<(), RegistryError> {
+        self.database.read(|connection| {
+            let entry = Entry::read(connection, name)?;
+            self.catalogue.write().unwrap_or_else(PoisonError::into_inner).put(name, entry);
+            Ok(())
+        })
+    }
+
+    fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {
+        self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, artifact: &str) -> PathBuf {
+        self.directory.artifacts().join(format!("{artifact}.bochner"))
+    }
+}
+
+fn find_artifact(connection: &Connection, artifact: &str) -> Result<Option<ModelVersion>, RegistryError> {
+    Ok(connection.query_row("SELECT * FROM models WHERE artifact = ?1", [artifact], from_row).optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry_and_model() -> (tempfile::TempDir, ModelRegistry, FittedModel) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let database = Database::open(&directory.database()).unwrap();
+        let registry = ModelRegistry::open(directory, database).unwrap();
+        let model = decode(include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
+        (folder, registry, model)
+    }
+
+    /// Whoever asks meanwhile gets the version before; whoever asks afterwards finds it ready.
+    #[test]
+    fn a_version_is_visible_only_when_it_is_ready() {
+        let (_folder, registry, model) = registry_and_model();
+        let newest = || registry.find("m", None).map(|entry| entry.version).ok();
+        for (id, before, now) in [("a", None, Some(1)), ("b", Some(1), Some(2)), ("b", Some(2), Some(2))] {
+            let stored = registry.store(id, &model).unwrap();
+            let mut seen = None;
+            registry.publish("m", &stored, "{}", None, |entry| seen = Some((newest(), entry.version))).unwrap();
+            assert_eq!((seen, newest()), (now.map(|now| (before, now)), now));
+        }
+        let second = registry.find("m", None).unwrap();
+        let stored = registry.store("c", &model).unwrap();
+        let artifact = || registry.find("m", None).unwrap().artifact.clone();
+        let mut seen = None;
+        registry.replace(&second, stored, |entry| seen = Some((artifact(), entry.artifact.clone()))).unwrap();
+        assert_eq!((seen, artifact()), (Some(("b".into(), "c".into())), "c".into()));
+        assert!(!registry.path("b").exists() && registry.path("c").exists());
+    }
+
+    #[test]
+    fn a_missing_artifact_is_our_fault_until_its_version_is_deleted() {
+        let (_folder, registry, model) = registry_and_model();
+        let stored = registry.store("a", &model).unwrap();
+        let entry = registry.publish("m", &stored, "{}", None, |_| {}).unwrap();
+        let path = registry.path("a");
+        std::fs::remove_file(&path).unwrap();
+        let refusal = registry.artifact(&entry).unwrap_err();
+        assert!(matches!(&refusal, RegistryError::Storage(_)), "{refusal}");
+        assert!(refusal.to_string().contains(path.to_str().unwrap()), "{refusal}");
+        registry.delete("m", None).unwrap();
+        assert!(matches!(registry.artifact(&entry), Err(RegistryError::NoVersion { .. })));
+    }
+}

@@ -1,0 +1,10 @@
+//! What is wrong with a request, and where.
+
+/// What is wrong with a request, and where.
+pub mod problem;
+
+/// JSON values in which no member is named twice.
+pub mod json;
+
+/// The nearest known word to an unknown one.
+pub mod suggest;

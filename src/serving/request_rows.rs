@@ -1,0 +1,188 @@
+//! Rows of a request, as a model takes them.
+
+use super::{Places, Refusal};
+use crate::dataset::{Cell, ColumnKind, EncodingError, InputColumn};
+use crate::model::{FittedModel, MissingRule};
+use crate::request::problem::{Problem, pointer};
+use std::collections::HashMap;
+
+/// Names of a request, and columns that are not among them, that are compared for a "did you mean".
+const COMPARED_NAMES: usize = 256;
+const COMPARED_COLUMNS: usize = 16;
+
+/// Rows of codes in the order of a model's columns.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RowBlock {
+    /// Row after row.
+    codes: Vec<f64>,
+    width: usize,
+    /// Whether NaN is a missing cell, and not a mistake.
+    nan_is_missing: bool,
+    /// Cells whose text training never saw.
+    pub unknown_levels: u64,
+    /// Where the rows stood.
+    pub places: Places,
+}
+
+impl RowBlock {
+    /// No rows of a model yet.
+    pub fn of(model: &FittedModel) -> Self {
+        Self { width: model.inputs.encoding.columns.len(), ..Self::default() }
+    }
+
+    /// No rows of a data frame yet: there NaN is a missing cell.
+    pub(super) fn of_frame(model: &FittedModel) -> Self {
+        Self { nan_is_missing: true, ..Self::of(model) }
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.codes.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty()
+    }
+
+    /// Each row.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.codes.chunks_exact(self.width)
+    }
+
+    /// Some of the rows, as the predictor takes them.
+    pub fn slices(&self, range: std::ops::Range<usize>) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.codes[range.start * self.width..range.end * self.width].chunks_exact(self.width)
+    }
+
+    /// Adds a row without cells yet: all missing.
+    pub(super) fn begin_row(&mut self) {
+        self.begin_rows(1);
+    }
+
+    /// Adds rows without cells yet.
+    pub fn begin_rows(&mut self, count: usize) {
+        self.codes.resize(self.codes.len() + count * self.width, f64::NAN);
+    }
+
+    /// Adds the rows of another block of the same model.
+    pub fn append(&mut self, other: Self) {
+        self.codes.extend(other.codes);
+        self.places.append(other.places);
+        self.unknown_levels += other.unknown_levels;
+    }
+
+    /// Takes over a table of numbers in the order of the model if it is exactly what the model takes: finite numbers,
+    /// which may be known already, for numeric columns. Tells whether it did.
+    pub fn take_numbers(&mut self, model: &FittedModel, numbers: &mut Vec<f64>, finite: bool) -> bool {
+        let numeric = model.inputs.encoding.columns.iter().all(|column| column.kind == ColumnKind::Numeric);
+        let plain = numeric && (finite || numbers.iter().all(|number| number.is_finite()));
+        if plain {
+            self.codes = std::mem::take(numbers);
+        }
+        plain
+    }
+
+    /// Sets a cell of the last row; the error says what is wrong with it.
+    pub(super) fn set(&mut self, model: &FittedModel, column: usize, cell: Cell) -> Result<(), CellError> {
+        self.set_at(model, self.len() - 1, column, cell)
+    }
+
+    /// The same for a cell of any row.
+    pub fn set_at(&mut self, model: &FittedModel, row: usize, column: usize, cell: Cell) -> Result<(), CellError> {
+        let cell = match cell {
+            Cell::Number(number) if number.is_nan() && self.nan_is_missing => Cell::Missing,
+            cell => cell,
+        };
+        self.keep(model, row, column, |column| column.code(cell))
+    }
+
+    /// The same for a cell that is a text whatever it holds.
+    pub fn set_text_at(&mut self, model: &FittedModel, row: usize, column: usize, text: &str) -> Result<(), CellError> {
+        self.keep(model, row, column, |column| column.code_of_text(text))
+    }
+
+    fn keep(
+        &mut self,
+        model: &FittedModel,
+        row: usize,
+        column: usize,
+        code: impl FnOnce(&InputColumn) -> Result<f64, EncodingError>,
+    ) -> Result<(), CellError> {
+        let known = &model.inputs.encoding.columns[column];
+        let code = code(known).map_err(CellError::Kind)?;
+        if code.is_nan() && model.missing == MissingRule::Refuse {
+            return Err(CellError::Missing);
+        }
+        self.unknown_levels += u64::from(known.is_unknown(code));
+        self.codes[row * self.width + column] = code;
+        Ok(())
+    }
+}
+
+/// What is wrong with a cell.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CellError {
+    /// Not what the column holds.
+    #[error("{0}")]
+    Kind(EncodingError),
+    /// Missing where nothing may be.
+    #[error("missing, and this model was trained to refuse missing cells")]
+    Missing,
+}
+
+impl CellError {
+    /// The refusal of a cell of a row.
+    pub fn at(&self, row: &str, column: &InputColumn) -> Refusal {
+        Refusal::invalid(pointer(row, &column.name), self.to_string())
+    }
+}
+
+/// Where each column of a model lies in the rows of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    /// Cells of a request row.
+    pub(super) width: usize,
+    /// One for each column of the model.
+    pub(super) positions: Vec<usize>,
+}
+
+impl Layout {
+    /// The model's own order.
+    pub(super) fn natural(model: &FittedModel) -> Self {
+        let width = model.inputs.encoding.columns.len();
+        Self { width, positions: (0..width).collect() }
+    }
+
+    /// Columns found by name; what is not there is told all at once, at `place`.
+    pub(super) fn named(model: &FittedModel, names: &[String], place: &str) -> Result<Self, Refusal> {
+        // The sender chooses how many names there are: nothing here may take their square.
+        let mut problems = Vec::new();
+        let mut known = HashMap::with_capacity(names.len());
+        let mut twice = None;
+        for (position, name) in names.iter().enumerate() {
+            if known.insert(name.as_str(), position).is_some() {
+                twice.get_or_insert(name);
+            }
+        }
+        let mut positions = Vec::new();
+        for column in &model.inputs.encoding.columns {
+            if let Some(position) = known.get(column.name.as_str()) {
+                positions.push(*position);
+            } else {
+                let few = if problems.len() < COMPARED_COLUMNS { COMPARED_NAMES } else { 0 };
+                let compared = names.iter().take(few).map(String::as_str);
+                let nearest = crate::request::suggest::nearest(&column.name, compared);
+                problems.push(Problem::new(place, format!("the model needs column '{}'{nearest}", column.name)));
+            }
+        }
+        if let Some(name) = twice {
+            problems.push(Problem::new(place, format!("'{name}' is named twice")));
+        }
+        if problems.is_empty() { Ok(Self { width: names.len(), positions }) } else { Err(Refusal::Invalid(problems)) }
+    }
+
+    pub(super) fn is_natural(&self) -> bool {
+        self.positions.len() == self.width && self.positions.iter().enumerate().all(|(at, position)| at == *position)
+    }
+}

@@ -1,0 +1,317 @@
+//! Models in memory: read when first asked for, dropped when others need the room.
+
+use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
+use crate::serving::{BatchLimits, Batcher, NotReady, PredictionPool, make_ready};
+use crate::telemetry::{ModelMeters, PredictionMetrics};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A version of a model ready to predict. Requests in flight keep the one they began with.
+pub struct ReadyModel {
+    /// Which it is.
+    pub entry: Arc<ModelVersion>,
+    /// That computes.
+    pub predictor: Arc<Predictor>,
+    /// That merges concurrent requests.
+    pub batcher: Arc<Batcher>,
+    /// That count.
+    pub meters: Arc<ModelMeters>,
+}
+
+/// Why a model cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ShelfError {
+    /// It was unloaded and not loaded again.
+    #[error("model '{name}' is unloaded; load it first")]
+    Unloaded {
+        /// Of the model.
+        name: String,
+    },
+    /// It is not there or not readable.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// It is there and cannot predict.
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+}
+
+/// Ready models by artifact, least recently used dropped first; clones share it.
+#[derive(Clone)]
+pub struct Shelf {
+    registry: ModelRegistry,
+    settings: Arc<Settings>,
+    state: Arc<Mutex<State>>,
+}
+
+struct Settings {
+    budget_bytes: usize,
+    limits: BatchLimits,
+    pool: PredictionPool,
+    metrics: PredictionMetrics,
+}
+
+#[derive(Default)]
+struct State {
+    ready: BTreeMap<String, Entry>,
+    /// Held while an artifact is read, so that it is read once however many ask for it.
+    loading: HashMap<String, Arc<Mutex<()>>>,
+    /// Models that shall not be served.
+    unloaded: HashSet<String>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct Entry {
+    model: Arc<ReadyModel>,
+    bytes: usize,
+    last_used: u64,
+}
+
+impl Shelf {
+    /// An empty shelf.
+    pub fn new(
+        registry: ModelRegistry,
+        budget_bytes: usize,
+        limits: BatchLimits,
+        pool: PredictionPool,
+        metrics: PredictionMetrics,
+    ) -> Self {
+        let settings = Arc::new(Settings { budget_bytes, limits, pool, metrics });
+        Self { registry, settings, state: Arc::default() }
+    }
+
+    /// The model if it is in memory: never blocks for long.
+    pub fn ready(&self, version: &ModelVersion) -> Result<Option<Arc<ReadyModel>>, ShelfError> {
+        let mut state = self.state();
+        if !state.unloaded.is_empty() && state.unloaded.contains(&version.name) {
+            return Err(ShelfError::Unloaded { name: version.name.clone() });
+        }
+        Ok(state.touch(&version.artifact))
+    }
+
+    /// The model, read from disk and tried out where needed. Blocks on that.
+    pub fn get(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
+        if let Some(model) = self.ready(version)? {
+            return Ok(model);
+        }
+        let loading = Arc::clone(self.state().loading.entry(version.artifact.clone()).or_default());
+        let outcome = {
+            let _alone = loading.lock().unwrap_or_else(PoisonError::into_inner);
+            match self.ready(version)? {
+                Some(model) => Ok(model), // another request was faster
+                None => self.read(version),
+            }
+        };
+        let mut state = self.state();
+        // The map's and ours; whoever else waits for it must find the same lock as those who come next.
+        if Arc::strong_count(&loading) <= 2 {
+            state.loading.remove(&version.artifact);
+        }
+        drop(state);
+        outcome
+    }
+
+    fn read(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
+        let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
+        let model = self.assemble(version, make_ready(model)?);
+        let mut state = self.state();
+        // Deleted or replaced meanwhile, it serves whom it was read for and nobody else. Who deletes it now comes
+        // after us to this lock.
+        let known = self.registry.find(&version.name, Some(version.version));
+        if known.is_ok_and(|known| known.artifact == version.artifact) {
+            self.shelve(&mut state, &model);
+        } else if !state.has(version) {
+            model.meters.forget();
+        }
+        Ok(model)
+    }
+
+    /// Takes in a version that is ready: before it is visible, so that nobody waits for it.
+    pub fn put(&self, version: &Arc<ModelVersion>, predictor: Predictor) {
+        let model = self.assemble(version, predictor.without_statistics());
+        self.shelve(&mut self.state(), &model);
+    }
+
+    fn assemble(&self, version: &Arc<ModelVersion>, predictor: Predictor) -> Arc<ReadyModel> {
+        let predictor = Arc::new(predictor);
+        let Settings { limits, pool, metrics, .. } = &*self.settings;
+        let meters = Arc::new(metrics.of(&version.name, version.version));
+        let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
+        Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters })
+    }
+
+    fn shelve(&self, state: &mut State, model: &Arc<ReadyModel>) {
+        if !state.unloaded.contains(&model.entry.name) {
+            let bytes = model.predictor.memory_bytes();
+            state.make_room(bytes, self.settings.budget_bytes);
+            state.insert(model.entry.artifact.clone(), Arc::clone(model), bytes);
+        }
+    }
+
+    /// Drops an artifact that another one took the place of.
+    pub fn release(&self, version: &ModelVersion) {
+        self.state().remove(&version.artifact);
+    }
+
+    /// Forgets a version that was deleted.
+    pub fn forget(&self, version: &ModelVersion) {
+        self.state().remove(&version.artifact);
+        self.settings.metrics.forget(&version.name, version.version);
+    }
+
+    /// Drops all versions of a model from memory and serves it no more until it is loaded.
+    pub fn unload(&self, name: &str) {
+        let mut state = self.state();
+        state.unloaded.insert(name.to_owned());
+        let of_model = |(id, entry): (&String, &Entry)| (entry.model.entry.name == name).then(|| id.clone());
+        let artifacts: Vec<String> = state.ready.iter().filter_map(of_model).collect();
+        for artifact in artifacts {
+            state.remove(&artifact);
+        }
+    }
+
+    /// Serves a model again.
+    pub fn load(&self, name: &str) {
+        self.state().unloaded.remove(name);
+    }
+
+    /// Whether a version is in memory, tried out and served.
+    pub fn holds(&self, version: &ModelVersion) -> bool {
+        let state = self.state();
+        state.ready.contains_key(&version.artifact) && !state.unloaded.contains(&version.name)
+    }
+
+    /// Everything in memory, by name and version.
+    pub fn all(&self) -> Vec<Arc<ReadyModel>> {
+        let mut all: Vec<Arc<ReadyModel>> = self.state().ready.values().map(|entry| Arc::clone(&entry.model)).collect();
+        all.sort_by(|left, right| {
+            (&left.entry.name, left.entry.version).cmp(&(&right.entry.name, right.entry.version))
+        });
+        all
+    }
+
+    /// Whether a model was unloaded.
+    pub fn is_unloaded(&self, name: &str) -> bool {
+        self.state().unloaded.contains(name)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn touch(&mut self, artifact: &str) -> Option<Arc<ReadyModel>> {
+        self.clock += 1;
+        let entry = self.ready.get_mut(artifact)?;
+        entry.last_used = self.clock;
+        Some(Arc::clone(&entry.model))
+    }
+
+    /// Drops what was not used for longest. A model larger than the whole budget still gets in,
+    /// alone: refusing it would make it useless.
+    fn make_room(&mut self, wanted: usize, budget: usize) {
+        while self.bytes + wanted > budget {
+            let oldest = self.ready.iter().min_by_key(|(_, entry)| entry.last_used).map(|(id, _)| id.clone());
+            let Some(oldest) = oldest else { break };
+            tracing::debug!(artifact = oldest, "dropped from memory");
+            self.remove(&oldest);
+        }
+    }
+
+    fn insert(&mut self, artifact: String, model: Arc<ReadyModel>, bytes: usize) {
+        self.remove(&artifact);
+        self.clock += 1;
+        self.bytes += bytes;
+        let version = Arc::clone(&model.entry);
+        let meters = Arc::clone(&model.meters);
+        self.ready.insert(artifact, Entry { model, bytes, last_used: self.clock });
+        meters.memory(self.bytes_of(&version));
+    }
+
+    fn remove(&mut self, artifact: &str) -> Option<Arc<ReadyModel>> {
+        let entry = self.ready.remove(artifact)?;
+        self.bytes -= entry.bytes;
+        entry.model.meters.memory(self.bytes_of(&entry.model.entry));
+        Some(entry.model)
+    }
+
+    /// Of all artifacts of a version: there are two while one takes the place of the other.
+    fn bytes_of(&self, version: &ModelVersion) -> usize {
+        let of_version = |entry: &&Entry| is_same(&entry.model.entry, version);
+        self.ready.values().filter(of_version).map(|entry| entry.bytes).sum()
+    }
+
+    fn has(&self, version: &ModelVersion) -> bool {
+        self.ready.values().any(|entry| is_same(&entry.model.entry, version))
+    }
+}
+
+fn is_same(left: &ModelVersion, right: &ModelVersion) -> bool {
+    left.version == right.version && left.name == right.name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::decode;
+    use crate::storage::database::Database;
+    use crate::storage::files::DataDir;
+    use std::time::Duration;
+
+    const ARTIFACT: &[u8] = include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner");
+
+    /// A shelf with one published model on it.
+    fn shelf() -> (Shelf, Arc<ModelVersion>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let database = Database::open(&directory.database()).unwrap();
+        let registry = ModelRegistry::open(directory, database).unwrap();
+        let limits = BatchLimits { batch_rows: 8, queue_delay: Duration::ZERO, queue_rows: 8, bypass_rows: 4 };
+        let metrics = crate::telemetry::Metrics::new().predictions;
+        let shelf = Shelf::new(registry, 1 << 30, limits, PredictionPool::start(1).unwrap(), metrics);
+        let model = decode(ARTIFACT).unwrap();
+        let stored = shelf.registry.store("first", &model).unwrap();
+        let version = shelf.registry.publish("m", &stored, "{}", None, |_| ()).unwrap();
+        (shelf, version, folder)
+    }
+
+    #[test]
+    fn however_many_ask_an_artifact_is_read_once() {
+        let (shelf, version, _folder) = shelf();
+        let models: Vec<Arc<ReadyModel>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| shelf.get(&version).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(models.iter().all(|model| Arc::ptr_eq(model, &models[0])));
+        let state = shelf.state();
+        assert_eq!(state.bytes, models[0].predictor.memory_bytes());
+        assert!(state.loading.is_empty());
+    }
+
+    #[test]
+    fn an_artifact_that_takes_its_own_place_is_counted_once() {
+        let (shelf, version, _folder) = shelf();
+        let model = shelf.get(&version).unwrap();
+        let mut state = shelf.state();
+        let bytes = state.bytes;
+        state.insert(version.artifact.clone(), model, 100);
+        assert_eq!(state.bytes, 100);
+        state.remove(&version.artifact);
+        assert_eq!((state.bytes, state.ready.len()), (0, 0));
+        assert!(bytes > 100);
+    }
+
+    #[test]
+    fn what_was_deleted_while_it_was_read_serves_once_and_is_not_kept() {
+        let (shelf, version, _folder) = shelf();
+        // As if it had been found before it was deleted, and its file opened before it was removed.
+        let gone = Arc::new(ModelVersion { version: 7, ..(*version).clone() });
+        let model = shelf.get(&gone).unwrap();
+        assert_eq!(model.entry.version, 7);
+        assert!(!shelf.holds(&gone));
+        assert_eq!(shelf.state().bytes, 0);
+        shelf.get(&version).unwrap();
+        assert!(shelf.holds(&version));
+    }
+}

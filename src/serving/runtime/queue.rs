@@ -1,0 +1,312 @@
+//! Rows that wait for a thread: small requests before large ones, and nobody for ever.
+
+use crate::model::{Extras, Predictions};
+use crate::serving::{BatchError, BatchLimits, RowBlock};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Batches of small requests before one of a large request has its turn.
+const QUICK_TURNS: usize = 4;
+
+/// Entries that ask for something else and are passed over when a batch is put together.
+const PASSED_OVER: usize = 64;
+
+/// How often a full queue is searched for entries that nobody waits for.
+const PURGE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Rows that wait.
+pub(crate) struct Entry {
+    pub(crate) block: Arc<RowBlock>,
+    pub(crate) range: Range<usize>,
+    pub(crate) extras: Extras,
+    pub(crate) since: Instant,
+    pub(crate) deadline: Instant,
+    /// Whether it counts against the limit.
+    pub(crate) counted: bool,
+    pub(crate) reply: oneshot::Sender<Result<Predictions, BatchError>>,
+}
+
+impl Entry {
+    pub(crate) fn rows(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether nobody waits for it any more.
+    fn is_dead(&self, now: Instant) -> bool {
+        self.reply.is_closed() || now >= self.deadline
+    }
+
+    pub(crate) fn answer(self, outcome: Result<Predictions, BatchError>) {
+        let _ = self.reply.send(outcome); // a sender that went away wants no answer
+    }
+}
+
+/// The entries of one model in two lanes, and the threads that are at them.
+#[derive(Default)]
+pub(crate) struct Queue {
+    /// Of small requests.
+    quick: VecDeque<Entry>,
+    /// Of requests that are batches by themselves.
+    bulk: VecDeque<Entry>,
+    /// Batches taken from `quick` since `bulk` had its turn.
+    quick_turns: usize,
+    /// Rows in both lanes.
+    rows: usize,
+    /// Those of them that count against the limit.
+    counted: usize,
+    /// Threads asked for that have no batch yet.
+    called: usize,
+    /// Threads that compute.
+    computing: usize,
+    /// Whether a task is due when the first has waited long enough.
+    timed: bool,
+    purged: Option<Instant>,
+}
+
+impl Queue {
+    /// Rows that wait.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Refuses a request that would make too many rows wait. One larger than the limit is taken when nothing else
+    /// waits.
+    pub(crate) fn admit(&mut self, rows: usize, limit: usize, now: Instant) -> Result<(), BatchError> {
+        if self.is_full(rows, limit) && self.purged.is_none_or(|last| now >= last + PURGE_INTERVAL) {
+            self.purge(now);
+        }
+        if self.is_full(rows, limit) { Err(BatchError::Full { waiting: self.counted, limit }) } else { Ok(()) }
+    }
+
+    fn is_full(&self, rows: usize, limit: usize) -> bool {
+        self.counted > 0 && self.counted + rows > limit
+    }
+
+    /// Drops what nobody waits for any more.
+    fn purge(&mut self, now: Instant) {
+        self.purged = Some(now);
+        for bulk in [false, true] {
+            let all = std::mem::take(self.lane(bulk));
+            let (dead, alive): (VecDeque<Entry>, VecDeque<Entry>) = all.into_iter().partition(|e| e.is_dead(now));
+            *self.lane(bulk) = alive;
+            for entry in dead {
+                self.drop_dead(entry);
+            }
+        }
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry, bulk: bool) {
+        self.rows += entry.rows();
+        self.counted += if entry.counted { entry.rows() } else { 0 };
+        self.lane(bulk).push_back(entry);
+    }
+
+    /// How many of the idle threads to call, so that every entry that waits has one.
+    pub(crate) fn call(&mut self, threads: usize) -> usize {
+        let idle = threads.saturating_sub(self.called + self.computing);
+        let wanted = (self.quick.len() + self.bulk.len()).saturating_sub(self.called).min(idle);
+        self.called += wanted;
+        wanted
+    }
+
+    /// Whether nothing looks after what waits for company yet; from now on something does.
+    pub(crate) fn begin_timing(&mut self) -> bool {
+        !std::mem::replace(&mut self.timed, true)
+    }
+
+    /// The time has come.
+    pub(crate) fn end_timing(&mut self) {
+        self.timed = false;
+    }
+
+    /// Until when what waits does so for company; none when there is no reason to.
+    pub(crate) fn patience(&mut self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
+        // Whoever comes after one that is gone waits for company as if alone.
+        while self.quick.front().is_some_and(|entry| entry.is_dead(now))
+            && let Some(gone) = self.quick.pop_front()
+        {
+            self.drop_dead(gone);
+        }
+        // What is large is a batch by itself, and must not wait for others that do.
+        let first = self.quick.front().filter(|_| self.bulk.is_empty() && self.rows < limits.batch_rows)?;
+        let until = (first.since + limits.queue_delay).min(first.deadline);
+        (now < until).then_some(until)
+    }
+
+    /// The entries that go together next, at most a batch of rows; what nobody waits for any more is dropped. With
+    /// any, the thread that was called computes from now on.
+    pub(crate) fn take(&mut self, limits: &BatchLimits, now: Instant) -> Vec<Entry> {
+        let bulk = self.is_turn_of_bulk();
+        self.quick_turns = if bulk || self.bulk.is_empty() { 0 } else { self.quick_turns + 1 };
+        let mut batch: Vec<Entry> = Vec::new();
+        let mut others = Vec::new();
+        let mut rows = 0;
+        while let Some(entry) = self.lane(bulk).pop_front() {
+            let same = batch.first().is_none_or(|first| first.extras == entry.extras);
+            let fits = batch.first().is_none_or(|first| {
+                rows + entry.rows() <= limits.batch_rows && first.rows().max(entry.rows()) < limits.bypass_rows
+            });
+            if entry.is_dead(now) {
+                self.drop_dead(entry);
+            } else if same && fits {
+                rows += entry.rows();
+                self.uncount(&entry);
+                batch.push(entry);
+            } else if same || others.len() == PASSED_OVER {
+                self.lane(bulk).push_front(entry);
+                break;
+            } else {
+                others.push(entry);
+            }
+        }
+        for entry in others.into_iter().rev() {
+            self.lane(bulk).push_front(entry);
+        }
+        self.called -= 1;
+        self.computing += usize::from(!batch.is_empty());
+        batch
+    }
+
+    /// A thread has computed its batch.
+    pub(crate) fn computed(&mut self) {
+        self.computing -= 1;
+    }
+
+    fn is_turn_of_bulk(&self) -> bool {
+        self.quick.is_empty() || (!self.bulk.is_empty() && self.quick_turns >= QUICK_TURNS)
+    }
+
+    fn lane(&mut self, bulk: bool) -> &mut VecDeque<Entry> {
+        if bulk { &mut self.bulk } else { &mut self.quick }
+    }
+
+    fn uncount(&mut self, entry: &Entry) {
+        self.rows -= entry.rows();
+        self.counted -= if entry.counted { entry.rows() } else { 0 };
+    }
+
+    fn drop_dead(&mut self, entry: Entry) {
+        self.uncount(&entry);
+        entry.answer(Err(BatchError::Expired));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: BatchLimits =
+        BatchLimits { batch_rows: 8, queue_delay: Duration::from_secs(60), queue_rows: 16, bypass_rows: 4 };
+
+    type Reply = oneshot::Receiver<Result<Predictions, BatchError>>;
+
+    fn entry(rows: usize, spreads: bool) -> (Entry, Reply) {
+        let (reply, receiver) = oneshot::channel();
+        let (since, extras) = (Instant::now(), Extras { spreads, error_bars: false });
+        let deadline = since + Duration::from_secs(600);
+        (Entry { block: Arc::default(), range: 0..rows, extras, since, deadline, counted: true, reply }, receiver)
+    }
+
+    fn sizes(batch: &[Entry]) -> Vec<usize> {
+        batch.iter().map(Entry::rows).collect()
+    }
+
+    #[test]
+    fn a_row_that_comes_while_one_thread_computes_gets_the_idle_one() {
+        let mut queue = Queue::default();
+        let (first, _a) = entry(1, false);
+        queue.push(first, false);
+        assert_eq!(queue.call(2), 1);
+        assert_eq!(queue.take(&LIMITS, Instant::now()).len(), 1);
+        let (second, _b) = entry(1, false);
+        queue.push(second, false);
+        assert_eq!((queue.call(2), queue.call(2)), (1, 0));
+        assert_eq!(queue.take(&LIMITS, Instant::now()).len(), 1);
+        let (third, _c) = entry(1, false);
+        queue.push(third, false);
+        assert_eq!(queue.call(2), 0, "both threads compute");
+        queue.computed();
+        assert_eq!(queue.call(2), 1);
+    }
+
+    #[test]
+    fn small_requests_go_first_and_large_ones_have_their_turn() {
+        let mut queue = Queue::default();
+        let mut replies = Vec::new();
+        for (rows, bulk, count) in [(8, true, 3), (3, false, 12)] {
+            for _ in 0..count {
+                let (entry, reply) = entry(rows, false);
+                queue.push(entry, bulk);
+                replies.push(reply);
+            }
+        }
+        let mut batches = Vec::new();
+        while queue.rows() > 0 {
+            queue.call(1);
+            batches.push(sizes(&queue.take(&LIMITS, Instant::now())));
+            queue.computed();
+        }
+        let quick = || vec![3, 3];
+        let expected = [quick(), quick(), quick(), quick(), vec![8], quick(), quick(), vec![8], vec![8]];
+        assert_eq!(batches, expected);
+        assert_eq!((queue.counted, queue.computing, queue.called), (0, 0, 0));
+    }
+
+    #[test]
+    fn entries_that_ask_for_the_same_go_together_past_those_that_do_not() {
+        let mut queue = Queue::default();
+        let mut replies = Vec::new();
+        for (rows, spreads) in [(1, false), (2, true), (3, false), (1, true)] {
+            let (entry, reply) = entry(rows, spreads);
+            queue.push(entry, false);
+            replies.push(reply);
+        }
+        queue.call(1);
+        assert_eq!(sizes(&queue.take(&LIMITS, Instant::now())), [1, 3]);
+        queue.call(2);
+        assert_eq!(sizes(&queue.take(&LIMITS, Instant::now())), [2, 1]);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_makes_room_and_tables_take_none() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        let (gone, reply) = entry(16, false);
+        queue.push(gone, true);
+        assert_eq!(queue.admit(1, 16, now), Err(BatchError::Full { waiting: 16, limit: 16 }));
+        drop(reply);
+        assert_eq!(queue.admit(1, 16, now + PURGE_INTERVAL), Ok(()));
+        assert_eq!((queue.rows(), queue.counted), (0, 0));
+        let (table, _table) = entry(8, false);
+        queue.push(Entry { counted: false, ..table }, true);
+        let (small, _small) = entry(16, false);
+        assert_eq!(queue.admit(16, 16, now), Ok(()));
+        queue.push(small, true);
+        assert_eq!((queue.rows(), queue.counted), (24, 16));
+        assert!(queue.admit(1, 16, now).is_err());
+    }
+
+    #[test]
+    fn nobody_waits_for_company_that_is_not_needed() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        assert_eq!(queue.patience(&LIMITS, now), None);
+        let (mut small, _small) = entry(1, false);
+        small.deadline = now + Duration::from_secs(5);
+        queue.push(small, false);
+        assert_eq!(queue.patience(&LIMITS, now), Some(now + Duration::from_secs(5)), "at most until its deadline");
+        let (next, _next) = entry(1, false);
+        let until = next.since + LIMITS.queue_delay;
+        queue.push(next, false);
+        assert_eq!(queue.patience(&LIMITS, now + Duration::from_secs(6)), Some(until), "the first is gone");
+        assert_eq!(queue.rows(), 1);
+        assert_eq!(queue.patience(&LIMITS, until), None);
+        let mut queue = Queue::default();
+        let (large, _large) = entry(LIMITS.bypass_rows, false);
+        queue.push(large, true);
+        assert_eq!(queue.patience(&LIMITS, now), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! Ridge regression from sufficient statistics.
+
+/// Sufficient statistics of a least-squares problem.
+pub(crate) mod gram;
+
+/// The same of blocks of rows.
+pub(crate) mod block_gram;
+
+/// Ridge regression from the sufficient statistics.
+pub(crate) mod solve;
+
+/// Ridge regression at every λ from one reduction.
+pub(crate) mod path;
+
+/// Ridge regression without groups of its features.
+pub(crate) mod group_jackknife;
+
+/// Ridge regression on parts of more features than the model has.
+pub(crate) mod pool_subsets;
+
+/// What features that were not drawn would change.
+pub(crate) mod fresh_sums;
+
+/// How much of the data hangs on each draw.
+pub(crate) mod leverage;

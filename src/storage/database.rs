@@ -1,0 +1,185 @@
+//! The embedded database: one SQLite file for data sets, jobs and models.
+
+use super::reserve::{Lent, Reserve};
+use rusqlite::{Connection, Transaction};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Applied in order; entry i brings the schema from version i to i + 1. Entries are never edited.
+const MIGRATIONS: [&str; 2] = [
+    "
+    CREATE TABLE datasets (
+        id          TEXT PRIMARY KEY,
+        name        TEXT NOT NULL,
+        schema      TEXT NOT NULL,
+        bytes       INTEGER NOT NULL,
+        sha256      TEXT NOT NULL,
+        created_at  TEXT NOT NULL
+    ) STRICT;
+    -- A name leads to the data set it was last given to.
+    CREATE TABLE dataset_names (
+        name    TEXT PRIMARY KEY,
+        dataset TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE
+    ) STRICT;
+
+    CREATE TABLE jobs (
+        id              TEXT PRIMARY KEY,
+        kind            TEXT NOT NULL,
+        model           TEXT NOT NULL,
+        dataset         TEXT NOT NULL,
+        payload         TEXT NOT NULL,
+        status          TEXT NOT NULL,
+        attempt         INTEGER NOT NULL,
+        created_at      TEXT NOT NULL,
+        started_at      TEXT,
+        finished_at     TEXT,
+        result          TEXT,
+        error           TEXT,
+        idempotency_key TEXT UNIQUE,
+        fingerprint     TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX jobs_by_status ON jobs (status, id);
+
+    -- No data set goes while a job that has not ended reads it, and no job comes without one.
+    CREATE TRIGGER dataset_in_use BEFORE DELETE ON datasets
+    WHEN EXISTS (SELECT 1 FROM jobs WHERE dataset = OLD.id AND status IN ('queued', 'running', 'canceling'))
+    BEGIN SELECT RAISE(ABORT, 'dataset in use'); END;
+    CREATE TRIGGER dataset_there BEFORE INSERT ON jobs
+    WHEN NOT EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset)
+    BEGIN SELECT RAISE(ABORT, 'dataset not there'); END;
+
+    CREATE TABLE model_names (
+        name         TEXT PRIMARY KEY,
+        last_version INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE models (
+        name        TEXT NOT NULL REFERENCES model_names (name),
+        version     INTEGER NOT NULL,
+        artifact    TEXT NOT NULL UNIQUE,
+        dataset     TEXT NOT NULL,
+        bytes       INTEGER NOT NULL,
+        sha256      TEXT NOT NULL,
+        description TEXT NOT NULL,
+        created_at  TEXT NOT NULL,
+        PRIMARY KEY (name, version)
+    ) STRICT;
+",
+    "
+    CREATE TABLE aliases (
+        name    TEXT NOT NULL,
+        alias   TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        PRIMARY KEY (name, alias),
+        FOREIGN KEY (name, version) REFERENCES models (name, version)
+    ) STRICT;
+",
+];
+
+/// Why the database cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A newer version of us wrote it.
+    #[error("its schema has version {found} and the newest known here is {known}; start the release that wrote it")]
+    Newer {
+        /// In the file.
+        found: usize,
+        /// By this binary.
+        known: usize,
+    },
+    /// It is not readable or not writable.
+    #[error(transparent)]
+    Refused(#[from] rusqlite::Error),
+}
+
+/// A handle to the database; clones share one connection.
+#[derive(Clone)]
+pub struct Database {
+    connection: Arc<Mutex<Connection>>,
+    reserve: Reserve,
+}
+
+impl Database {
+    /// Opens or makes the file and brings its schema up to date.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let mut connection = Connection::open(path)?;
+        refuse_newer(&connection)?; // before anything is written
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?; // answered means on disk
+        connection.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut connection)?;
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), reserve: Reserve::beside(path) })
+    }
+
+    /// Runs `work` in one transaction: all of it or nothing, durable when this returns. Blocks for
+    /// as long as a disk write takes, so async code calls it from a blocking thread.
+    pub fn transact<T, E: From<rusqlite::Error>>(
+        &self,
+        work: impl FnOnce(&Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let outcome = work(&transaction)?;
+        transaction.commit()?;
+        Ok(outcome)
+    }
+
+    /// Room for a transaction that removes something, even on a full disk; to be held until its files are gone too.
+    pub fn lend_room(&self) -> Lent<'_> {
+        self.reserve.lend()
+    }
+
+    /// Runs read-only `work`.
+    pub fn read<T, E: From<rusqlite::Error>>(&self, work: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
+        work(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a newer schema means cannot be known here, so its data is left alone.
+fn refuse_newer(connection: &Connection) -> Result<(), OpenError> {
+    let found = schema_version(connection)?;
+    let known = MIGRATIONS.len();
+    if found > known { Err(OpenError::Newer { found, known }) } else { Ok(()) }
+}
+
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    let version = schema_version(&transaction)?;
+    for migration in MIGRATIONS.iter().skip(version) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
+    transaction.commit()
+}
+
+fn schema_version(connection: &Connection) -> rusqlite::Result<usize> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Whether a trigger of the schema refused.
+pub fn refused_by_trigger(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqliteFailure(cause, _) if cause.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_TRIGGER)
+}
+
+/// The present moment as RFC 3339, in UTC, to the millisecond.
+pub fn now() -> String {
+    humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_of_a_newer_release_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bochner.sqlite");
+        let version = |database: &Database| database.read(schema_version).unwrap();
+        assert_eq!(version(&Database::open(&path).unwrap()), MIGRATIONS.len());
+        assert_eq!(version(&Database::open(&path).unwrap()), MIGRATIONS.len());
+        let newer = Connection::open(&path).unwrap();
+        newer.pragma_update(None, "user_version", 9).unwrap();
+        let refusal = Database::open(&path).err().unwrap().to_string();
+        assert!(refusal.contains("version 9") && refusal.contains("known here is 2"), "{refusal}");
+        assert_eq!(schema_version(&newer).unwrap(), 9);
+    }
+}

@@ -1,0 +1,184 @@
+//! Split conformal prediction: V. Vovk, A. Gammerman, G. Shafer, *Algorithmic learning in a random
+//! world*, 2005.
+//!
+//! **Statement.** With m calibration scores and q their order statistic of rank ⌈(m+1)(1−δ)⌉, the score
+//! of a new row is at most q with probability ≥ 1 − δ, whatever the model.
+//!
+//! **Assumptions.** The calibration rows and the new row are exchangeable, and the model was not fitted
+//! on the former: known of one training, and not of an update, whose rows may be among those of an earlier fit.
+//!
+//! Scores may be in any unit that the fit alone decides: the predictive spread at the input makes intervals wider where
+//! less is known.
+//!
+//! **Departures.** The rank is off by one in floating point for some m and δ (29 and 0.7), so it is worked
+//! out from the decimal digits of δ in whole numbers.
+
+use crate::theory::statement::guarantee::{Finding, Source};
+use crate::theory::statement::words::{Wording, percent, rounded_up};
+use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack, ScoreUnit};
+
+const CONFORMAL: Source = Source {
+    id: "conformal",
+    paper: "split conformal prediction, Vovk, Gammerman & Shafer 2005",
+    bounds: "score of a new row: half the width of its interval, or the limit of its label set",
+    form: Form::Bound,
+};
+
+/// ⌈(m+1)(1−δ)⌉ = m + 1 − ⌊(m+1)δ⌋ with δ as its shortest decimal, exactly.
+pub fn conformal_rank(score_count: usize, failure_probability: f64) -> usize {
+    let all = score_count + 1;
+    // Never in scientific notation, so the digits after the point are all there is below 1.
+    let decimal = failure_probability.to_string();
+    let places = decimal.split_once('.').map_or("", |(_, places)| places);
+    let digits = places.trim_start_matches('0').parse::<u128>().unwrap_or(0);
+    // At most 17 digits times 2⁶⁴ stays below 10³⁸: with more places the product is below 1.
+    let whole = 10_u128.checked_pow(places.len() as u32).map_or(0, |scale| all as u128 * digits / scale);
+    all - whole as usize
+}
+
+/// The order statistic of that rank among ascending scores; infinite where there are too few.
+pub fn conformal_quantile(ascending_scores: &[f64], failure_probability: f64) -> f64 {
+    let rank = conformal_rank(ascending_scores.len(), failure_probability);
+    ascending_scores.get(rank - 1).copied().unwrap_or(f64::INFINITY)
+}
+
+/// The fewest calibration scores with a finite quantile.
+pub fn fewest_scores(failure_probability: f64) -> usize {
+    let mut count = (1.0 / failure_probability).floor() as usize;
+    count = count.saturating_sub(2).max(1);
+    // Beyond the last, more than anyone has, the rank could not be told in a whole number.
+    while count < usize::MAX / 2 && conformal_rank(count, failure_probability) > count {
+        count += 1;
+    }
+    count
+}
+
+/// `conformal`.
+pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(scores) = &evidence.calibration_scores else {
+        return CONFORMAL.unmeasured(Lack::Scores, Vec::new());
+    };
+    let quantile = conformal_quantile(scores, failure_probability);
+    let said = percent(failure_probability);
+    // A ridge fit may predict labels too: its scores are then those of labels.
+    let claim = if evidence.predicts_labels {
+        format!("the set of labels given for a new row contains its true label with probability {said}")
+    } else {
+        let (who, unit) = match evidence.score_unit {
+            ScoreUnit::Own => ("a new observation is", ""),
+            ScoreUnit::TrainingError => ("all targets of a new row are at once", " training errors"),
+            ScoreUnit::Spread if evidence.target_count > 1 => {
+                ("all targets of a new row are at once", " predictive spreads")
+            }
+            ScoreUnit::Spread => ("a new observation is", " predictive spreads"),
+        };
+        format!("{who} within {}{unit} of the prediction with probability {said}", rounded_up(quantile))
+    };
+    let (untouched, context) = if evidence.rows_added {
+        (
+            Assumption::assumed("the calibration rows, which are of the last update, are in no earlier fit"),
+            "; the rows of the update must be new: those of an earlier fit make it too small",
+        )
+    } else {
+        (Assumption::checked("the calibration rows took no part in the fit"), "")
+    };
+    CONFORMAL.guarantee(Finding {
+        value: Some(quantile),
+        informative: quantile.is_finite(),
+        failure_probability: Some(failure_probability),
+        assumptions: vec![untouched, Assumption::assumed("the calibration rows and the new ones are exchangeable")],
+        inputs: [
+            ("scores", scores.len() as f64),
+            ("rank", conformal_rank(scores.len(), failure_probability) as f64),
+            ("delta", failure_probability),
+        ]
+        .into(),
+        wording: Wording {
+            claim,
+            context: context.into(),
+            emptiness: format!(
+                "since for so small a delta it takes {} calibration rows and there are {}",
+                fewest_scores(failure_probability),
+                scores.len()
+            ),
+        },
+        ..Finding::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::{AssumptionState, LossKind, Status};
+
+    /// 30·0.3 is 9, which floating point makes 9.000000000000002.
+    #[test]
+    fn ranks_are_exact_where_floating_point_is_not() {
+        assert_eq!(conformal_rank(29, 0.7), 9);
+        assert_eq!((30.0_f64 * (1.0 - 0.7)).ceil(), 10.0);
+        assert_eq!(conformal_rank(99, 0.43), 57);
+        assert_eq!(conformal_rank(19, 0.05), 19);
+    }
+
+    #[test]
+    fn extreme_deltas_neither_overflow_nor_lose_digits() {
+        assert_eq!(conformal_rank(1_000, 1e-300), 1_001);
+        // 10¹⁹·0.1234567890123457 = 1234567890123457000, a product that needs all its digits.
+        assert_eq!(conformal_rank(9_999_999_999_999_999_999, 0.123_456_789_012_345_7), 8_765_432_109_876_543_000);
+        assert_eq!(conformal_rank(0, 0.5), 1);
+        assert!([1e-18, 1e-19, 1e-300, 5e-324].map(fewest_scores).is_sorted());
+    }
+
+    #[test]
+    fn smaller_deltas_take_later_scores_and_then_none() {
+        let scores: Vec<f64> = (1..=19).map(f64::from).collect();
+        assert_eq!(conformal_quantile(&scores, 0.5), 10.0);
+        assert_eq!(conformal_quantile(&scores, 0.05), 19.0);
+        assert_eq!(conformal_quantile(&scores, 0.04), f64::INFINITY);
+        assert_eq!((fewest_scores(0.05), fewest_scores(0.04), fewest_scores(0.9)), (19, 24, 1));
+    }
+
+    #[test]
+    fn the_unit_of_the_scores_is_said() {
+        let said = |score_unit, target_count| {
+            let scores = Some((1..=19).map(f64::from).collect());
+            let evidence = Evidence { calibration_scores: scores, score_unit, target_count, ..ridge_fit() };
+            conformal(&evidence, 0.05).statement
+        };
+        assert!(said(ScoreUnit::Own, 1).contains("a new observation is within 19.00 of the prediction"));
+        assert!(said(ScoreUnit::TrainingError, 2).contains("at once within 19.00 training errors"));
+        assert!(said(ScoreUnit::Spread, 1).contains("observation is within 19.00 predictive spreads"));
+        assert!(said(ScoreUnit::Spread, 2).contains("at once within 19.00 predictive spreads"));
+    }
+
+    /// The sums of an earlier fit do not tell which rows are in them.
+    #[test]
+    fn after_an_update_nobody_knows_whether_the_rows_are_new() {
+        let scores = Some((1..=19).map(f64::from).collect());
+        let trained = Evidence { calibration_scores: scores, ..ridge_fit() };
+        assert_eq!(conformal(&trained, 0.05).assumptions[0].state, AssumptionState::Checked);
+        let updated = conformal(&Evidence { rows_added: true, ..trained }, 0.05);
+        assert_eq!(updated.assumptions[0].state, AssumptionState::Assumed);
+        assert!(updated.statement.contains("the rows of the update must be new"), "{}", updated.statement);
+    }
+
+    #[test]
+    fn labels_are_told_of_as_labels_whatever_was_minimised() {
+        let scores = Some((1..=19).map(f64::from).collect());
+        let evidence = Evidence { calibration_scores: scores, predicts_labels: true, ..ridge_fit() };
+        let said = conformal(&evidence, 0.05).statement;
+        assert!(said.contains("contains its true label") && !said.contains("observation"), "{said}");
+    }
+
+    #[test]
+    fn it_holds_for_any_learner_that_was_calibrated() {
+        assert_eq!(conformal(&ridge_fit(), 0.05).value, None);
+        let scores = Some((1..=19).map(f64::from).collect());
+        let classifier = Evidence { loss: LossKind::Hinge, calibration_scores: scores, ..ridge_fit() };
+        assert_eq!(conformal(&classifier, 0.05).status, Status::Conditional);
+        let strict = conformal(&classifier, 0.01);
+        assert_eq!((strict.status, strict.value), (Status::Vacuous, None));
+        assert!(strict.statement.contains("99 calibration rows"), "{}", strict.statement);
+    }
+}

@@ -1,0 +1,263 @@
+//! A. Rudi, L. Rosasco, *Generalization properties of learning with random features*, NeurIPS 2017
+//! (extended version, Theorems 1–3).
+//!
+//! **Statement.** With λ = n^(−1/(2r+γ)) and c₀·n^((α+(1+γ−α)(2r−1))/(2r+γ))·log(108κ²n/δ) features,
+//! the excess risk of random-feature ridge regression is of the order
+//! n^(−2r/(2r+γ))·log²(18/δ), that of the exact method.
+//!
+//! **Assumptions.** r: the target function lies in the range of L^r (cannot be checked; ½ says that it
+//! lies in the kernel's space). γ: the effective dimension grows as λ^(−γ) (estimated from
+//! eigenvalues). α: the largest leverage grows as λ^(−α) (1 always; estimated over a pool).
+//!
+//! **Notation.** The paper's M is our number of draws, its κ² our b.
+//!
+//! **Departures.** c₀ and the constant of the risk are not stated in the body of the paper. Everything
+//! here is a rate with c₀ = 1, never a bound.
+
+use super::wang::theorem1::ridge_only;
+use crate::theory::spectrum::{ExponentFit, capacity_exponent, ridges_around};
+use crate::theory::statement::guarantee::{Finding, Source};
+use crate::theory::statement::words::{Wording, rounded_up};
+use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
+
+const fn source(id: &'static str, paper: &'static str) -> Source {
+    let bounds = "features, up to an unknown factor, for the learning rate of the exact method";
+    Source { id, paper, bounds, form: Form::Rate }
+}
+const THEOREM1: Source = source("rudi_rosasco.theorem1", "Rudi & Rosasco 2017, Theorem 1");
+const THEOREM2: Source = source("rudi_rosasco.theorem2", "Rudi & Rosasco 2017, Theorem 2");
+const THEOREM3: Source = source("rudi_rosasco.theorem3", "Rudi & Rosasco 2017, Theorem 3");
+
+/// What is assumed of the problem.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regularity {
+    /// r, from ½ to 1.
+    pub source: f64,
+    /// γ, from 0 to 1.
+    pub capacity: f64,
+    /// α, from γ to 1.
+    pub leverage: f64,
+}
+
+/// Nothing beyond a target function in the kernel's space.
+pub const WORST_CASE: Regularity = Regularity { source: 0.5, capacity: 1.0, leverage: 1.0 };
+
+/// Exponents and counts of a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// Of n in the number of features.
+    pub feature_exponent: f64,
+    /// n^(−1/(2r+γ)).
+    pub ridge: f64,
+    /// n^(−2r/(2r+γ)), without constant and logarithm.
+    pub risk: f64,
+    /// log²(18/δ), the logarithm of the risk.
+    pub risk_log_factor: f64,
+    /// Draws at c₀ = 1, before rounding up.
+    pub draws: f64,
+}
+
+/// Theorem 3; Theorem 2 at α = 1. [R, Thm 2–3]
+pub fn rate(regularity: Regularity, feature_bound: f64, sample_count: usize, failure_probability: f64) -> Rate {
+    let n = sample_count as f64;
+    rate_with_log(regularity, (108.0 * feature_bound * n).ln() - failure_probability.ln(), n, failure_probability)
+}
+
+/// Theorem 1: the worst case, with √n inside the logarithm. [R, Thm 1]
+pub fn worst_case_rate(feature_bound: f64, sample_count: usize, failure_probability: f64) -> Rate {
+    let n = sample_count as f64;
+    let log = (108.0 * feature_bound * n.sqrt()).ln() - failure_probability.ln();
+    rate_with_log(WORST_CASE, log, n, failure_probability)
+}
+
+fn rate_with_log(regularity: Regularity, log: f64, n: f64, delta: f64) -> Rate {
+    let Regularity { source: r, capacity: gamma, leverage: alpha } = regularity;
+    let scale = 2.0 * r + gamma;
+    let feature_exponent = (alpha + (1.0 + gamma - alpha) * (2.0 * r - 1.0)) / scale;
+    Rate {
+        feature_exponent,
+        ridge: n.powf(-1.0 / scale),
+        risk: n.powf(-2.0 * r / scale),
+        risk_log_factor: (18.0_f64.ln() - delta.ln()).powi(2),
+        draws: n.powf(feature_exponent) * log,
+    }
+}
+
+/// `rudi_rosasco.theorem1`.
+pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(b) = evidence.feature_bound else { return unbounded(THEOREM1, evidence) };
+    let rate = worst_case_rate(b, evidence.sample_count, failure_probability);
+    guarantee(THEOREM1, evidence, failure_probability, WORST_CASE, rate, &[])
+}
+
+/// `rudi_rosasco.theorem2`: with γ̂ from the eigenvalues of G.
+pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(b) = evidence.feature_bound else { return unbounded(THEOREM2, evidence) };
+    let gamma = match capacity(THEOREM2, evidence) {
+        Ok(gamma) => gamma,
+        Err(unavailable) => return *unavailable,
+    };
+    let regularity = Regularity { capacity: within_unit(gamma.exponent), ..WORST_CASE };
+    let rate = rate(regularity, b, evidence.sample_count, failure_probability);
+    guarantee(THEOREM2, evidence, failure_probability, regularity, rate, &[("gamma_fit_quality", gamma.quality)])
+}
+
+/// `rudi_rosasco.theorem3`: with α̂ from the largest leverage of a pool, or of the model's own features, too.
+pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(b) = evidence.feature_bound else { return unbounded(THEOREM3, evidence) };
+    let gamma = match capacity(THEOREM3, evidence) {
+        Ok(gamma) => gamma,
+        Err(unavailable) => return *unavailable,
+    };
+    if evidence.pool.is_none() {
+        return THEOREM3.unmeasured(Lack::Leverage, conditions(evidence));
+    }
+    let Some(alpha) = evidence.leverage_exponent() else {
+        return THEOREM3.unavailable(
+            "the largest leverage of a feature is below what so few features allow, at several lambda, which it is not",
+            "More features would make it available; without it there is Theorem 2.",
+        );
+    };
+    let capacity = within_unit(gamma.exponent);
+    let leverage = within_unit(alpha.exponent).max(capacity);
+    let regularity = Regularity { source: 0.5, capacity, leverage };
+    let rate = rate(regularity, b, evidence.sample_count, failure_probability);
+    let qualities = [("gamma_fit_quality", gamma.quality), ("alpha_fit_quality", alpha.quality)];
+    let mut found = guarantee(THEOREM3, evidence, failure_probability, regularity, rate, &qualities);
+    if found.value.is_some() {
+        found.assumptions.push(Assumption::assumed("no feature has more leverage than the largest of those at hand"));
+    }
+    found
+}
+
+/// γ̂, or what there is to say without it.
+fn capacity(source: Source, evidence: &Evidence) -> Result<ExponentFit, Box<Guarantee>> {
+    if evidence.target_mean_square.is_none() {
+        return Err(Box::new(ridge_only(source, evidence)));
+    }
+    let Some(spectrum) = &evidence.spectrum else {
+        return Err(Box::new(source.unmeasured(Lack::Spectrum, conditions(evidence))));
+    };
+    capacity_exponent(spectrum, &ridges_around(evidence.ridge)).ok_or_else(|| {
+        Box::new(
+            source
+                .unavailable("the effective dimension changes with lambda, which that of these features does not", ""),
+        )
+    })
+}
+
+fn within_unit(exponent: f64) -> f64 {
+    exponent.clamp(0.0, 1.0)
+}
+
+fn unbounded(source: Source, evidence: &Evidence) -> Guarantee {
+    source.unavailable(evidence.features_bounded().text, "Another kernel would have it.")
+}
+
+/// What all of them ask of features and rows.
+fn conditions(evidence: &Evidence) -> Vec<Assumption> {
+    let common = [
+        evidence.features_bounded(),
+        evidence.features_unbiased(),
+        evidence.draws_from_the_kernel(),
+        Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+    ];
+    common.into_iter().chain(evidence.rows_and_choices()).collect()
+}
+
+fn guarantee(
+    source: Source,
+    evidence: &Evidence,
+    failure_probability: f64,
+    regularity: Regularity,
+    rate: Rate,
+    qualities: &[(&'static str, f64)],
+) -> Guarantee {
+    if evidence.target_mean_square.is_none() {
+        return ridge_only(source, evidence);
+    }
+    let columns = evidence.columns_of(rate.draws);
+    let mut assumptions = conditions(evidence);
+    assumptions.extend([
+        Assumption::of_order("lambda is of the order n^(-1/(2r+gamma))", evidence.ridge, rate.ridge),
+        Assumption::assumed("the factor c0, which the paper leaves open, is 1"),
+    ]);
+    let mut inputs = evidence.inputs(failure_probability);
+    inputs.extend(qualities.iter().copied());
+    inputs.extend([
+        ("r", regularity.source),
+        ("gamma", regularity.capacity),
+        ("alpha", regularity.leverage),
+        ("feature_exponent", rate.feature_exponent),
+        ("rate_lambda", rate.ridge),
+        ("risk_rate", rate.risk),
+        ("draws_needed", rate.draws),
+    ]);
+    let estimated = ["gamma", "alpha"].into_iter().take(qualities.len()).collect();
+    source.guarantee(Finding {
+        value: Some(columns),
+        informative: true,
+        assumptions,
+        inputs,
+        estimated,
+        wording: Wording {
+            claim: format!(
+                "about {columns} features, times a factor the paper leaves open, keep the learning rate of the exact \
+                 method, which is of the order {} for {} rows",
+                rounded_up(rate.risk),
+                evidence.sample_count
+            ),
+            context: format!("; this model has {}", evidence.feature_count),
+            ..Wording::default()
+        },
+        ..Finding::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::{PoolEvidence, Status};
+
+    /// √10,000 · log(108·100/0.05) = 100·12.283...
+    #[test]
+    fn the_worst_case_by_hand() {
+        let rate = worst_case_rate(1.0, 10_000, 0.05);
+        assert_eq!((rate.feature_exponent, rate.ridge, rate.risk), (0.5, 0.01, 0.01));
+        assert!((rate.draws - 100.0 * 216_000_f64.ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn faster_decay_asks_for_fewer_features_than_the_worst_case() {
+        let draws = |regularity| rate(regularity, 1.0, 10_000, 0.05).draws;
+        let benign = Regularity { source: 0.5, capacity: 0.5, leverage: 0.5 };
+        assert!(draws(benign) < draws(Regularity { leverage: 1.0, ..benign }));
+        assert!(rate(benign, 1.0, 10_000, 0.05).risk < rate(WORST_CASE, 1.0, 10_000, 0.05).risk);
+    }
+
+    #[test]
+    fn a_rate_never_looks_like_a_bound() {
+        let found = theorem1(&ridge_fit(), 0.05);
+        assert_eq!((found.form, found.status, found.probability), (Form::Rate, Status::Conditional, None));
+        assert!(found.statement.starts_with("A rate, not a bound"), "{}", found.statement);
+        assert_eq!(theorem2(&ridge_fit(), 0.05).value, None);
+        let spectrum: Vec<f64> = (1..200).map(|i| f64::from(i).powi(-2)).collect();
+        let known = Evidence { spectrum: Some(spectrum), ridge: 0.01, ..ridge_fit() };
+        assert_eq!(theorem2(&known, 0.05).estimated, ["gamma"]);
+        assert_eq!(theorem3(&known, 0.05).value, None);
+        // F̂∞ of the order λ^(−0.7) asks for fewer than the worst α = 1, and says that it is estimated.
+        let pool = PoolEvidence {
+            candidate_count: 200,
+            row_count: 300,
+            spectrum: Vec::new(),
+            kernel_deviation: None,
+            largest_leverages: ridges_around(0.01).iter().map(|ridge| (*ridge, ridge.powf(-0.7))).collect(),
+        };
+        let found = theorem3(&Evidence { pool: Some(pool), ..known.clone() }, 0.05);
+        assert_eq!((found.form, found.status, found.probability), (Form::Rate, Status::Conditional, None));
+        assert!((found.inputs["alpha"] - 0.7).abs() < 1e-9);
+        assert_eq!(found.estimated, ["gamma", "alpha"]);
+        assert!(found.value < theorem2(&known, 0.05).value);
+    }
+}

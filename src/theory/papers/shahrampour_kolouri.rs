@@ -1,0 +1,139 @@
+//! S. Shahrampour, S. Kolouri, *On sampling random features from empirical leverage scores*, 2019.
+//!
+//! **Statement.** Features drawn by empirical leverage from a pool of M₀, on N₀ rows, have an excess
+//! risk of the order of three terms, once there are 5·deg·log(16n·deg) of them, deg = Σ μ/(μ+1/n) over
+//! the pool, and (8/3)Δ⁻²M₀·log(1/δ) rows to score them on (Theorem 1).
+//!
+//! **Notation.** The paper's M is our number of draws, M₀ and N₀ are the pool's.
+//!
+//! **Departures.** None; the constants of the three terms are unknown, so they are shown as terms.
+
+use crate::theory::spectrum::effective_dimension;
+use crate::theory::statement::assumptions::NO_LEVERAGE_SAMPLING;
+use crate::theory::statement::guarantee::{Finding, Source};
+use crate::theory::statement::words::{Wording, rounded_up};
+use crate::theory::{Assumption, Evidence, Form, Guarantee, PoolEvidence, SamplingKind};
+
+const THEOREM1: Source = Source {
+    id: "shahrampour_kolouri.theorem1",
+    paper: "Shahrampour & Kolouri 2019, Theorem 1",
+    bounds: "features drawn by empirical leverage that keep the learning rate",
+    form: Form::Requirement,
+};
+
+/// Δ of the theorem at which rows are counted.
+const ACCURACY: f64 = 0.25;
+/// Below this ratio σ_min is rounding, and 1/σ_min means nothing.
+const SMALLEST_CONDITION: f64 = 1e-12;
+
+/// 5·deg·log(16n·deg), before rounding up. [S, Thm 1]
+pub fn enough_draws(degrees: f64, sample_count: usize) -> f64 {
+    5.0 * degrees * (16.0 * sample_count as f64 * degrees).ln()
+}
+
+/// (8/3)Δ⁻²M₀·log(1/δ), before rounding up. [S, Thm 1]
+pub fn enough_rows(candidate_count: usize, accuracy: f64, failure_probability: f64) -> f64 {
+    8.0 / 3.0 * candidate_count as f64 * -failure_probability.ln() / (accuracy * accuracy)
+}
+
+/// √((Δ/n)/σ_min); none where σ_min is rounding. [S, Thm 1, Er(g)]
+pub fn selection_term(accuracy: f64, sample_count: usize, smallest: f64, largest: f64) -> Option<f64> {
+    let meaningful = smallest > 0.0 && smallest / largest >= SMALLEST_CONDITION;
+    meaningful.then(|| (accuracy / sample_count as f64 / smallest).sqrt())
+}
+
+/// `shahrampour_kolouri.theorem1`.
+pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    // Leverages are known of every model; this is about features that were chosen by them.
+    let chosen = evidence.pool.as_ref().filter(|_| evidence.sampling != SamplingKind::DataIndependent);
+    let Some(pool) = chosen else {
+        return THEOREM1.unavailable(
+            "the features were chosen from a pool of candidates, which they were not",
+            NO_LEVERAGE_SAMPLING,
+        );
+    };
+    let n = evidence.sample_count;
+    let degrees = effective_dimension(&pool.spectrum, 1.0 / n as f64);
+    let draws = enough_draws(degrees, n);
+    let columns = evidence.columns_of(draws);
+    let rows = enough_rows(pool.candidate_count, ACCURACY, failure_probability).ceil();
+    let mut inputs = evidence.inputs(failure_probability);
+    inputs.extend([("degrees", degrees), ("draws_needed", draws), ("rows_needed", rows)]);
+    inputs.extend(terms(pool, n));
+    let mut assumptions = vec![
+        Assumption::at_least("the features are enough", evidence.feature_count as f64, columns)
+            .mended_by(format!("It asks for {columns} features by leverage.")),
+        Assumption::at_least("the rows that scored the pool are enough", pool.row_count as f64, rows)
+            .mended_by(format!("It asks for {rows} rows to score the pool on.")),
+        evidence.features_bounded(),
+        evidence.draws_by_leverage(),
+        Assumption::assumed("the constants of its three terms, which the paper leaves open, are moderate"),
+    ];
+    assumptions.extend(evidence.rows_and_choices());
+    THEOREM1.guarantee(Finding {
+        value: Some(columns),
+        informative: true,
+        failure_probability: Some(failure_probability),
+        assumptions,
+        inputs,
+        estimated: vec!["degrees"],
+        wording: Wording {
+            claim: format!(
+                "{columns} features drawn by leverage are asked for and this model has {}; what remains is of the order \
+                 of {} and of what the pool itself misses",
+                evidence.feature_count,
+                rounded_up(1.0 / (n as f64).sqrt())
+            ),
+            ..Wording::default()
+        },
+    })
+}
+
+/// Er(N), Er(k) and Er(g), each without its constant.
+fn terms(pool: &PoolEvidence, sample_count: usize) -> Vec<(&'static str, f64)> {
+    let mut terms = vec![("er_n", 1.0 / (sample_count as f64).sqrt())];
+    terms.extend(pool.kernel_deviation.map(|deviation| ("er_k", deviation)));
+    if let (Some(&largest), Some(&smallest)) = (pool.spectrum.first(), pool.spectrum.last()) {
+        terms.extend(selection_term(ACCURACY, sample_count, smallest, largest).map(|term| ("er_g", term)));
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::Status;
+    use crate::theory::evidence::tests::ridge_fit;
+
+    /// deg = 1 and 16n = e⁴ would ask for 20; Δ = ½, M₀ = 3, δ = 1/e for 32 rows.
+    #[test]
+    fn values_by_hand() {
+        assert!((enough_draws(1.0, 1) - 5.0 * 16.0_f64.ln()).abs() < 1e-12);
+        assert!((enough_rows(3, 0.5, (-1.0_f64).exp()) - 32.0).abs() < 1e-12);
+        assert_eq!(selection_term(0.25, 100, 0.0025, 1.0), Some(1.0));
+        assert_eq!(selection_term(0.25, 100, 1e-13, 1.0), None);
+        assert_eq!(selection_term(0.25, 100, 0.0, 1.0), None);
+    }
+
+    #[test]
+    fn it_is_about_features_from_a_pool() {
+        assert_eq!(theorem1(&ridge_fit(), 0.05).value, None);
+        let pool = PoolEvidence {
+            candidate_count: 10,
+            row_count: 5_000,
+            spectrum: vec![0.5, 0.1, 0.0],
+            kernel_deviation: Some(0.08),
+            largest_leverages: Vec::new(),
+        };
+        let chosen =
+            Evidence { pool: Some(pool), sampling: SamplingKind::LeverageWeighted, sample_count: 5_000, ..ridge_fit() };
+        let plain = Evidence { sampling: SamplingKind::DataIndependent, ..chosen.clone() };
+        assert_eq!((theorem1(&plain, 0.05).value, theorem1(&plain, 0.05).status), (None, Status::NotApplicable));
+        assert!(theorem1(&plain, 0.05).statement.ends_with("which is not offered yet."));
+        let found = theorem1(&chosen, 0.05);
+        assert_eq!(found.status, Status::Conditional, "{}", found.statement);
+        assert_eq!((found.inputs["er_k"], found.inputs.get("er_g")), (0.08, None));
+        let few = theorem1(&Evidence { feature_count: 20, draw_count: 20, ..chosen }, 0.05);
+        assert_eq!(few.status, Status::NotApplicable);
+    }
+}

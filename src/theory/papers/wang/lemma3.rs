@@ -1,0 +1,111 @@
+//! Lemma 3: how far the features' second moment on the training rows is from its expectation.
+//!
+//! The paper prints log(s/δ), right for the one side that Theorem 1 needs; both sides take
+//! log(2s/δ).
+
+use super::thresholds::bernstein_root;
+use crate::theory::statement::guarantee::{Finding, Source};
+use crate::theory::statement::words::{Wording, percent, rounded_up};
+use crate::theory::{Assumption, Evidence, Form, Guarantee};
+
+const LEMMA3: Source = Source {
+    id: "wang.lemma3",
+    paper: "Wang 2019, Lemma 3, with log(2s/delta) for both sides",
+    bounds: "spectral norm of E psi psi' - (1/n) sum psi_i psi_i'",
+    form: Form::Bound,
+};
+
+/// b·√(8 log(2s/δ)/(3n)), valid up to b. [W, Lemma 3]
+pub fn epsilon_two_sided(
+    feature_bound: f64,
+    sample_count: usize,
+    feature_count: usize,
+    failure_probability: f64,
+) -> f64 {
+    let l = two_sided(feature_count, failure_probability);
+    feature_bound * (8.0 * l / (3.0 * sample_count as f64)).sqrt()
+}
+
+/// The same from Bernstein's inequality without the last simplification; always valid.
+pub fn epsilon_bernstein(
+    feature_bound: f64,
+    sample_count: usize,
+    feature_count: usize,
+    failure_probability: f64,
+) -> f64 {
+    feature_bound * bernstein_root(two_sided(feature_count, failure_probability), sample_count as f64)
+}
+
+/// log(2s/δ).
+fn two_sided(feature_count: usize, delta: f64) -> f64 {
+    (2.0 * feature_count as f64).ln() - delta.ln()
+}
+
+/// `wang.lemma3`.
+pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
+    let Some(b) = evidence.feature_bound else {
+        return LEMMA3.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+    };
+    let (n, s) = (evidence.sample_count, evidence.feature_count);
+    let epsilon = epsilon_two_sided(b, n, s, failure_probability);
+    let mut assumptions = vec![
+        Assumption::at_least("b >= epsilon, where the lemma is valid", b, epsilon)
+            .mended_by("More rows would make it valid."),
+        evidence.features_bounded(),
+        evidence.features_ignore_the_rows(),
+    ];
+    assumptions.extend(evidence.rows_and_choices());
+    let mut inputs = evidence.inputs(failure_probability);
+    inputs.insert("epsilon_bernstein", epsilon_bernstein(b, n, s, failure_probability));
+    LEMMA3.guarantee(Finding {
+        value: Some(epsilon),
+        informative: epsilon < b,
+        failure_probability: Some(failure_probability),
+        assumptions,
+        inputs,
+        wording: Wording {
+            claim: format!(
+                "with probability {}, averages of products of two features over the training rows are within {} of \
+                 their expectation, in spectral norm",
+                percent(failure_probability),
+                rounded_up(epsilon)
+            ),
+            context: format!(", where {b} is the most they could be"),
+            emptiness: "which is no better than the bound of the features; more rows would make it informative".into(),
+        },
+        ..Finding::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::{SamplingKind, Status};
+
+    /// √(8·log(8000)/900)·2, log 8000 = 8.987196820661973.
+    #[test]
+    fn values_by_hand() {
+        assert!((epsilon_two_sided(2.0, 300, 200, 0.05) - 0.565_282_9).abs() < 1e-6);
+        assert!(epsilon_bernstein(2.0, 300, 200, 0.05) < epsilon_two_sided(2.0, 300, 200, 0.05));
+    }
+
+    #[test]
+    fn it_is_invalid_for_few_rows() {
+        assert_eq!(lemma3(&ridge_fit(), 0.05).status, Status::Conditional);
+        let few = Evidence { sample_count: 10, ..ridge_fit() };
+        assert_eq!(lemma3(&few, 0.05).status, Status::NotApplicable);
+        assert!(lemma3(&few, 0.05).statement.ends_with("More rows would make it valid."));
+        let weighted = lemma3(&Evidence { rows_weighted: true, ..ridge_fit() }, 0.05);
+        assert!(!weighted.statement.contains("More rows"), "{}", weighted.statement);
+    }
+
+    /// It is about rows that are independent, whatever the features have to do with each other.
+    #[test]
+    fn draws_that_depend_on_each_other_do_not_matter_and_those_that_depend_on_the_rows_do() {
+        let orthogonal = Evidence { draws_independent: false, ..ridge_fit() };
+        assert_eq!(lemma3(&orthogonal, 0.05).status, Status::Conditional);
+        let chosen = Evidence { sampling: SamplingKind::ChosenByInputs, ..ridge_fit() };
+        assert_eq!(lemma3(&chosen, 0.05).status, Status::NotApplicable);
+    }
+}

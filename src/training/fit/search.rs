@@ -1,0 +1,128 @@
+//! λ and bandwidth by leave-one-out error.
+
+use crate::features::{FeatureMap, Precision, Wave};
+use crate::model::{InputPipeline, TargetCoding};
+use crate::solver::{PathPoint, RidgePath};
+use crate::training::TrainSpec;
+use crate::training::rows::passes::Run;
+use crate::training::rows::row_sample::Blocks;
+use crate::training::stage::{Stage, TrainError};
+use ndarray::Array1;
+
+/// Leave-one-out residuals are exact; their mean is taken over about so many rows, which tells it to
+/// two per cent or so, and its change with λ, over the same rows, much better.
+const LOO_ROWS: usize = 4_096;
+
+/// Rows, features and steps of a bandwidth search.
+const SEARCH_ROWS: usize = 16_384;
+const COARSE_FEATURES: usize = 512;
+const FINE_FEATURES: usize = 2_048;
+
+/// What the inputs and targets of a search are.
+pub(crate) struct Problem<'a> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) inputs: &'a InputPipeline,
+    pub(crate) coding: &'a TargetCoding,
+}
+
+/// λ from 2 to 1e-11, three to a factor of ten. In mixed precision nothing below its limit is tried.
+pub(crate) fn lambda_grid(precision: Precision, feature_bound: Option<f64>) -> Vec<f64> {
+    let sound =
+        |lambda: &f64| precision == Precision::Double || Precision::for_ridge(*lambda, feature_bound) == precision;
+    (-1..=33).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).filter(sound).collect()
+}
+
+/// The path with leave-one-out errors, and which of its points is best.
+pub(crate) struct Searched {
+    pub(crate) points: Vec<PathPoint>,
+    pub(crate) best: usize,
+    pub(crate) loo_rows: usize,
+}
+
+impl Searched {
+    /// The path without leave-one-out errors: the best point is that of the smallest GCV.
+    pub(crate) fn by_gcv(path: &RidgePath, lambdas: &[f64]) -> Result<Self, TrainError> {
+        let points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
+        let best = best_of(&points, |point| point.gcv)?;
+        Ok(Self { points, best, loo_rows: 0 })
+    }
+
+    pub(crate) fn best(&self) -> &PathPoint {
+        &self.points[self.best]
+    }
+
+    /// Whether the best λ is the smallest that was tried, so that smaller ones might be better.
+    pub(crate) fn is_at_the_small_end(&self) -> bool {
+        self.best + 1 == self.points.len()
+    }
+
+    fn best_loo(&self) -> f64 {
+        self.best().loo_mse.unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Problem<'_> {
+    /// Leave-one-out error at every λ of the grid, over some of the `fitted` rows; the closed form is of these alone.
+    pub(crate) fn search_lambda<T: Wave>(
+        &self,
+        map: &FeatureMap,
+        path: &RidgePath,
+        (fitted, target_mean): (&Blocks, &Array1<f64>),
+        lambdas: &[f64],
+    ) -> Result<Searched, TrainError> {
+        let blocks = self.run.sample_of(fitted, LOO_ROWS);
+        let coding = (self.coding, target_mean);
+        let mut points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
+        let lambdas: Vec<f64> = points.iter().map(|point| point.lambda).collect();
+        let (errors, loo_rows) = self.run.leave_one_out::<T>(&blocks, self.inputs, map, coding, path, &lambdas)?;
+        points.iter_mut().zip(&errors).for_each(|(point, error)| point.loo_mse = Some(*error));
+        let best = best_of(&points, |point| point.loo_mse.unwrap_or(f64::INFINITY))?;
+        Ok(Searched { points, best, loo_rows })
+    }
+
+    /// The bandwidth, between 1/16 and twice `rule`, whose leave-one-out error at its own best λ is
+    /// smallest: coarsely on few features, then once more around the best on twice as many. All
+    /// candidates share their random directions. With it comes that error, in the units of the coded targets.
+    pub(crate) fn search_bandwidth(&self, spec: &TrainSpec, rule: f64) -> Result<(f64, f64), TrainError> {
+        const COARSE: [f64; 11] = [2.0, 1.414, 1.0, 0.707, 0.5, 0.354, 0.25, 0.177, 0.125, 0.088, 0.0625];
+        const FINE: [f64; 5] = [1.189, 1.0, 0.841, 0.707, 0.595];
+        let tries = (COARSE.len() + FINE.len()) as f64;
+        let mut tried = 0.0;
+        let mut best_around = |centre: f64, factors: &[f64], feature_count: usize| -> Result<(f64, f64), TrainError> {
+            let mut best = (centre, f64::INFINITY);
+            for factor in factors {
+                let bandwidth = centre * factor;
+                let error = self.error_at(spec, bandwidth, feature_count.min(spec.feature_count))?;
+                if error < best.1 {
+                    best = (bandwidth, error);
+                }
+                tried += 1.0;
+                self.run.tick(Stage::Search, tried / tries)?;
+            }
+            Ok(best)
+        };
+        let (coarse, _) = best_around(rule, &COARSE, COARSE_FEATURES)?;
+        best_around(coarse, &FINE, FINE_FEATURES)
+    }
+
+    /// Leave-one-out error of one bandwidth at its best λ, on a sample of rows, in f64.
+    fn error_at(&self, spec: &TrainSpec, bandwidth: f64, feature_count: usize) -> Result<f64, TrainError> {
+        let kernel = spec.kernel.with_bandwidth(bandwidth);
+        let map = spec.sample_map(kernel, feature_count, self.inputs.input_dim());
+        let blocks = self.run.sample_blocks(SEARCH_ROWS);
+        let mut gram =
+            self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.coding, |_| self.run.stop_if_asked())?;
+        let target_mean = gram.centre_targets();
+        let path = RidgePath::new(&gram.into_normal_equations(), self.run.threads);
+        Ok(self
+            .search_lambda::<f64>(&map, &path, (&blocks, &target_mean), &lambda_grid(Precision::Double, None))?
+            .best_loo())
+    }
+}
+
+/// The point with the smallest finite error.
+fn best_of(points: &[PathPoint], error: impl Fn(&PathPoint) -> f64) -> Result<usize, TrainError> {
+    let finite = (0..points.len()).filter(|&index| error(&points[index]).is_finite());
+    let best = finite.min_by(|&left, &right| f64::total_cmp(&error(&points[left]), &error(&points[right])));
+    best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error".into()))
+}

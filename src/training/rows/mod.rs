@@ -1,0 +1,13 @@
+//! Blocks and samples of rows, and the passes over them.
+
+/// Row blocks of one part of a data set.
+pub(crate) mod parted_rows;
+
+/// Which rows a pass goes over.
+pub(crate) mod row_sample;
+
+/// Passes over the rows: moments, Gram matrix, errors.
+pub(crate) mod passes;
+
+/// The class and weight of every row.
+pub(crate) mod classes;

@@ -1,0 +1,97 @@
+//! Which rows a pass goes over: all, or a sample.
+
+use super::passes::Run;
+use crate::dataset::Part;
+use crate::training::spec::memory::BLOCK_ROWS;
+use std::ops::Range;
+
+/// Rows of a sample that stand next to each other: few, since tables are often sorted, and enough to be read at once.
+const STRETCH_ROWS: usize = 16;
+
+/// Stretches of rows, dealt into blocks.
+pub(crate) struct Blocks(Vec<Vec<Range<usize>>>);
+
+impl Blocks {
+    /// All rows.
+    fn all(row_count: usize) -> Self {
+        let block = |first: usize| std::iter::once(first..row_count.min(first + BLOCK_ROWS)).collect();
+        Self((0..row_count).step_by(BLOCK_ROWS).map(block).collect())
+    }
+
+    /// Stretches spread evenly over these rows, about `wanted` of every `available` of them, at least one.
+    fn thinned(&self, wanted: usize, available: usize) -> Self {
+        let cut = |rows: &Range<usize>| {
+            let rows = rows.clone();
+            rows.clone().step_by(STRETCH_ROWS).map(move |first| first..rows.end.min(first + STRETCH_ROWS))
+        };
+        let stretches: Vec<Range<usize>> = self.0.iter().flatten().flat_map(cut).collect();
+        let count = (wanted * stretches.len()).div_ceil(available.max(1)).clamp(1, stretches.len().max(1));
+        let kept: Vec<Range<usize>> =
+            (0..count).filter_map(|index| stretches.get(index * stretches.len() / count).cloned()).collect();
+        Self(kept.chunks(BLOCK_ROWS / STRETCH_ROWS).map(<[Range<usize>]>::to_vec).collect())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The stretches of one block, [`BLOCK_ROWS`] rows at most.
+    pub(crate) fn block(&self, index: usize) -> &[Range<usize>] {
+        &self.0[index]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Range<usize>]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+}
+
+impl Run<'_> {
+    /// Every block.
+    pub(crate) fn all_blocks(&self) -> Blocks {
+        Blocks::all(self.rows.row_count())
+    }
+
+    /// Blocks spread evenly over the table with about `wanted` training rows.
+    pub(crate) fn sample_blocks(&self, wanted: usize) -> Blocks {
+        self.sample_of(&self.all_blocks(), wanted)
+    }
+
+    /// The same over the rows of other blocks, so that all of its rows are among theirs.
+    pub(crate) fn sample_of(&self, blocks: &Blocks, wanted: usize) -> Blocks {
+        let available = blocks.0.iter().flatten().map(|rows| self.rows.count_in(rows, Part::Training)).sum();
+        if wanted >= available { Blocks(blocks.0.clone()) } else { blocks.thinned(wanted, available) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn rows(blocks: &Blocks) -> HashSet<usize> {
+        blocks.iter().flatten().cloned().flatten().collect()
+    }
+
+    /// A leave-one-out residual is one only for a row that took part in the fit: samples of samples are nested, of the
+    /// wanted size, and reach over the whole of a table that may be sorted.
+    #[test]
+    fn samples_are_nested_and_spread_over_the_table() {
+        for row_count in [1, 15, 700, 30_000, 100_003, 500_000] {
+            let all = Blocks::all(row_count);
+            assert_eq!(rows(&all).len(), row_count);
+            let coarse = all.thinned(16_384.min(row_count), row_count);
+            let available = rows(&coarse).len();
+            let fine = coarse.thinned(4_096.min(available), available);
+            assert!(rows(&fine).is_subset(&rows(&coarse)));
+            let wanted = 4_096.min(row_count);
+            assert!(rows(&fine).len() >= wanted.saturating_sub(STRETCH_ROWS) && rows(&fine).len() <= wanted + 64);
+            for tenth in 0..10.min(row_count) {
+                let range = tenth * row_count / 10..(tenth + 1) * row_count / 10;
+                assert!(row_count < 700 || rows(&fine).iter().any(|row| range.contains(row)), "{row_count} {tenth}");
+            }
+            assert!(
+                (0..fine.count()).all(|block| fine.block(block).iter().map(Range::len).sum::<usize>() <= BLOCK_ROWS)
+            );
+        }
+    }
+}

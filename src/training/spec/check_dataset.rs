@@ -1,0 +1,100 @@
+//! What a spec demands of a data set.
+
+use crate::dataset::{ColumnKind, Encoding, Schema, Task};
+use crate::features::KernelShape;
+use crate::model::MissingRule;
+use crate::request::problem::Problem;
+use crate::training::rows::classes::ClassWeight;
+use crate::training::{LARGEST_EXACT_ROWS, LambdaRule, TrainSpec};
+
+impl TrainSpec {
+    /// What stands between this spec and a data set; `pointer` is where the data set was named.
+    pub fn check_against(&self, schema: &Schema, pointer: &str) -> Result<(), Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut problem = |detail: String| problems.push(Problem { pointer: pointer.to_owned(), detail });
+        match schema.task {
+            Task::Regression => self.check_for_numbers(schema, &mut problem),
+            Task::Classification => self.check_for_labels(&mut problem),
+        }
+        if let Some(name) = &self.sample_weight {
+            check_weight(schema, name, &mut problem);
+        }
+        let roles = self.roles(schema);
+        let inputs = Encoding::of(schema, &roles).input_dim();
+        if matches!(self.kernel, KernelShape::Spline { .. }) && inputs != 1 {
+            problem(format!("the spline kernel takes one input, and this data set has {inputs} after encoding"));
+        }
+        if self.missing == MissingRule::Refuse {
+            let inputs = roles.inputs.iter().map(|&index| &schema.columns[index]);
+            for column in inputs.filter(|column| column.missing > 0) {
+                problem(format!(
+                    "column '{}' has {} missing cells and missing is 'refuse'",
+                    column.name, column.missing
+                ));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn check_for_numbers(&self, schema: &Schema, problem: &mut impl FnMut(String)) {
+        let learner = self.learner_for(Task::Regression);
+        if learner.loss().is_some() {
+            problem(format!(
+                "learner {} predicts labels, and the target holds numbers; upload with \
+                             task=classification to read them as labels",
+                learner.name()
+            ));
+        }
+        if self.class_weight != ClassWeight::None {
+            problem("class_weight is for labels, and the target holds numbers".into());
+        }
+        let rows = self.training_rows(schema);
+        if self.is_exact() && rows > LARGEST_EXACT_ROWS {
+            problem(format!("learner exact_krr takes up to {LARGEST_EXACT_ROWS} training rows, and here are {rows}"));
+        }
+    }
+
+    fn check_for_labels(&self, problem: &mut impl FnMut(String)) {
+        let learner = self.learner_for(Task::Classification);
+        if self.is_exact() {
+            problem("learner exact_krr predicts numbers, and the target holds labels; use ridge for them".into());
+        }
+        if self.spread {
+            problem("spread is of predicted numbers, and the target holds labels".into());
+        }
+        if self.updatable {
+            problem("updatable is for predicted numbers, and the target holds labels".into());
+        }
+        if learner.loss().is_some() && self.lambda == LambdaRule::Certified {
+            problem(format!(
+                "lambda 'certified' is by a theorem on ridge regression, not on learner {}",
+                learner.name()
+            ));
+        }
+        if learner.loss().is_some() && self.lambda == LambdaRule::Search && self.validation_fraction == 0.0 {
+            problem(format!("learner {} searches lambda by validation loss; set validation_fraction", learner.name()));
+        }
+    }
+}
+
+/// Sample weights are numbers from 0 on, and every row has one.
+pub(crate) fn check_weight(schema: &Schema, name: &str, problem: &mut impl FnMut(String)) {
+    let Some(index) = schema.columns.iter().position(|column| column.name == name) else {
+        let nearest = crate::request::suggest::nearest(name, schema.columns.iter().map(|column| column.name.as_str()));
+        return problem(format!("sample_weight names column '{name}', which is not there{nearest}"));
+    };
+    let column = &schema.columns[index];
+    if schema.targets.contains(&index) {
+        problem(format!("column '{name}' cannot be both target and sample weight"));
+    } else if column.kind != ColumnKind::Numeric {
+        problem(format!("the sample weights in column '{name}' must be numbers"));
+    } else if column.missing > 0 {
+        problem(format!("the sample weights in column '{name}' have {} missing cells", column.missing));
+    } else if column.min.is_some_and(|least| least < 0.0) {
+        problem(format!("the sample weights in column '{name}' must not be negative"));
+    } else if column.max == Some(0.0) {
+        problem(format!("the sample weights in column '{name}' are all zero"));
+    } else if schema.columns.len() <= schema.targets.len() + 1 {
+        problem(format!("without the sample weights in column '{name}' there is no input left"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What training costs before it starts.
+
+use crate::dataset::{Encoding, Schema};
+use crate::features::KernelShape;
+use crate::solver::{DENSE_ROWS, pool_multiple};
+use crate::training::fit::bandwidth::CELLS_AT_ONCE;
+use crate::training::{BandwidthRule, GuaranteeSpec, LambdaRule, TrainSpec};
+
+/// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
+/// and for two panels of a block to stay in the second cache.
+pub(crate) const BLOCK_ROWS: usize = 512;
+
+const F64: u64 = 8;
+
+/// Random vectors that the trace of the kernel matrix is estimated with: a system of so many right sides.
+const TRACE_PROBES: u64 = 12;
+
+/// Peak bytes of measuring what a training by `spec` left out: the exact solve, however many rows there are.
+pub fn estimate_certification(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
+    let guarantees = GuaranteeSpec { exact_rows: usize::MAX, ..spec.guarantees };
+    estimate_memory(&TrainSpec { guarantees, ..spec.clone() }, schema, threads)
+}
+
+/// Peak bytes of a training run: the Gram matrix with the copies its solution needs, one block of
+/// products and features a thread, a pool of more features where they are few, and the dense exact solve where there
+/// is one.
+pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
+    let (rows, training_rows) = (schema.labelled_rows(), spec.training_rows(schema));
+    let (s, d) = (spec.feature_count as u64, Encoding::of(schema, &spec.roles(schema)).input_dim() as u64);
+    let learner = spec.learner_for(schema.task);
+    let outputs = match schema.labels().len() as u64 {
+        0 => schema.targets.len() as u64,
+        2 => 1,
+        labels => labels,
+    };
+    let is_ridge = learner.loss().is_none();
+    // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top;
+    // so do copies of what is kept for spreads and updates.
+    let searching = spec.lambda == LambdaRule::Search || spec.spread || spec.updatable;
+    let matrices = if (searching && is_ridge) || spec.bandwidth == BandwidthRule::Search { 8 } else { 4 };
+    // An iteration keeps some vectors of weights, and of decision values for every row.
+    let iteration = if is_ridge { 0 } else { 8 * outputs * (s + rows) * F64 };
+    let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
+    let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * schema.columns.len() as u64) * F64;
+    let solves_exactly = spec.is_exact() || (is_ridge && training_rows <= spec.guarantees.exact_rows as u64);
+    let exact = if solves_exactly {
+        // A preconditioner takes what is left of the budget; few rows are solved densely. The rows are held by
+        // coordinates too, and by the model if it is the exact method.
+        let copies = if spec.is_exact() { 8 } else { 4 };
+        let right_sides = outputs.max(TRACE_PROBES);
+        training_rows * (3 * training_rows.min(DENSE_ROWS as u64) + copies * d + 40 * right_sides) * F64
+    } else {
+        0
+    };
+    let sorting = if spec.kernel == KernelShape::Laplace { (CELLS_AT_ONCE as u64).min(rows * d) * F64 } else { 0 };
+    let frequencies = s * d * F64;
+    // A pool of features is looked at where the fit is done: its Gram matrix, the factor of it, and products of blocks.
+    let of_features = is_ridge && !spec.is_exact() && spec.sampling.draws_are_independent();
+    let multiple = pool_multiple(training_rows as usize, spec.feature_count, outputs as usize).filter(|_| of_features);
+    let pooled = multiple.unwrap_or(0) as u64 * s;
+    let pool = pooled * (3 * pooled + d + 64 * outputs) * F64
+        + threads as u64 * pooled * (pooled + 2 * BLOCK_ROWS as u64) * F64;
+    // Next to the exact solution the Gram matrix is made once more, in f64, while the rows are held.
+    let held = if solves_exactly { training_rows * (2 * d + 8 * outputs) * F64 } else { 0 };
+    // One after the other: columns are sorted, the weights found, the pool looked at, then the exact system solved.
+    let fitting = held + solving + threads as u64 * block;
+    frequencies + 2 * rows + sorting.max(exact).max(fitting).max(solving + pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{Column, ColumnKind, Task};
+    use crate::training::SpecLimits;
+    use serde_json::json;
+
+    fn schema(rows: u64) -> Schema {
+        let column = |name: &str| Column {
+            name: name.into(),
+            kind: ColumnKind::Numeric,
+            levels: Vec::new(),
+            missing: 0,
+            distinct: rows,
+            distinct_is_lower_bound: false,
+            min: None,
+            max: None,
+            mean: None,
+            std: None,
+        };
+        Schema { columns: vec![column("x"), column("y")], targets: vec![1], task: Task::Regression, row_count: rows }
+    }
+
+    /// 80,000 training rows: 40·12 numbers each for the trace, beside a dense block for a few thousand of them.
+    #[test]
+    fn a_certify_job_counts_the_exact_solve_that_training_skips() {
+        let raw = json!({"features": {"count": 64}, "guarantees": {"exact_rows": 0}});
+        let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 64 }).unwrap();
+        let (schema, threads) = (schema(100_000), 2);
+        let (training, certifying) =
+            (estimate_memory(&spec, &schema, threads), estimate_certification(&spec, &schema, threads));
+        assert!(certifying > training + 80_000 * 40 * TRACE_PROBES * F64, "{training} {certifying}");
+        let raw = json!({"features": {"count": 64}, "guarantees": {"exact_rows": 80_000}});
+        let at_once = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 64 }).unwrap();
+        assert_eq!(estimate_memory(&at_once, &schema, threads), certifying);
+    }
+}

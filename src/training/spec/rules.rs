@@ -1,0 +1,136 @@
+//! How λ and the bandwidth are chosen, and what the guarantees are computed for.
+
+use super::fields::Fields;
+use crate::theory::SMALLEST_DELTA;
+use serde_json::{Value, json};
+
+/// How λ is chosen. λ is per sample everywhere: (1/n)Σ(yᵢ−f(xᵢ))² + λ‖w‖².
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LambdaRule {
+    /// By leave-one-out error over a grid.
+    Search,
+    /// 1/√n, n the training rows.
+    InverseSqrtN,
+    /// The smallest λ that any bound certifies.
+    Certified,
+    /// Given.
+    Fixed(f64),
+}
+
+impl LambdaRule {
+    pub(crate) fn check(spec: &Fields) -> Self {
+        spec.choice_or_number(
+            "lambda",
+            Self::Search,
+            &[("search", Self::Search), ("inverse_sqrt_n", Self::InverseSqrtN), ("certified", Self::Certified)],
+            |value| (value > 0.0 && value.is_finite()).then_some(Self::Fixed(value)),
+            "a number above 0",
+        )
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        match self {
+            Self::Search => json!("search"),
+            Self::InverseSqrtN => json!("inverse_sqrt_n"),
+            Self::Certified => json!("certified"),
+            Self::Fixed(value) => json!(value),
+        }
+    }
+}
+
+/// How the bandwidth is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BandwidthRule {
+    /// The mean distance between training rows.
+    MeanDistance,
+    /// The median distance between training rows.
+    Median,
+    /// By leave-one-out error, jointly with λ.
+    Search,
+    /// Given.
+    Fixed(f64),
+}
+
+impl BandwidthRule {
+    pub(crate) fn check(kernel: &Fields) -> Self {
+        kernel.choice_or_number(
+            "bandwidth",
+            Self::MeanDistance,
+            &[("mean_distance", Self::MeanDistance), ("median", Self::Median), ("search", Self::Search)],
+            |value| (value > 0.0 && value.is_finite()).then_some(Self::Fixed(value)),
+            "a number above 0",
+        )
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        match self {
+            Self::MeanDistance => json!("mean_distance"),
+            Self::Median => json!("median"),
+            Self::Search => json!("search"),
+            Self::Fixed(value) => json!(value),
+        }
+    }
+}
+
+/// What intervals are measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalRule {
+    /// The same width everywhere.
+    Constant,
+    /// Units of the predictive spread: wider where less is known.
+    Scaled,
+}
+
+impl IntervalRule {
+    pub(crate) fn check(spec: &Fields, spread: bool) -> Self {
+        let rules = [("constant", Self::Constant), ("scaled", Self::Scaled)];
+        let rule = spec.choice("intervals", Self::Constant, &rules);
+        if rule == Self::Scaled && !spread {
+            spec.problem("intervals", "are scaled by the predictive spread: set spread to true, too".into());
+        }
+        rule
+    }
+}
+
+/// What the guarantees are computed for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GuaranteeSpec {
+    /// δ.
+    pub delta: f64,
+    /// Up to this many training rows the exact kernel system is solved, and the kernel's effective dimension
+    /// measured.
+    pub exact_rows: usize,
+}
+
+const DEFAULT_DELTA: f64 = 0.05;
+/// The exact solve costs some tens of n² operations: a second or so by default.
+const DEFAULT_EXACT_ROWS: u64 = 5_000;
+/// Beyond so many rows an exact solve takes hours.
+pub const LARGEST_EXACT_ROWS: u64 = 200_000;
+
+/// δ of an object that may have one.
+pub(crate) fn check_delta(fields: &Fields) -> f64 {
+    let expected = format!("a number between 0 and 1, from {SMALLEST_DELTA:e} on");
+    fields.number("delta", DEFAULT_DELTA, |delta| (SMALLEST_DELTA..1.0).contains(&delta), &expected)
+}
+
+impl GuaranteeSpec {
+    /// Their names in a spec.
+    pub(crate) const FIELDS: [&'static str; 2] = ["delta", "exact_rows"];
+
+    pub(crate) fn check(guarantees: &Fields) -> Self {
+        Self {
+            delta: check_delta(guarantees),
+            exact_rows: guarantees.integer(
+                "exact_rows",
+                DEFAULT_EXACT_ROWS,
+                |rows| rows <= LARGEST_EXACT_ROWS,
+                &format!("a whole number up to {LARGEST_EXACT_ROWS}; 0 skips the exact solve"),
+            ) as usize,
+        }
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        json!({"delta": self.delta, "exact_rows": self.exact_rows})
+    }
+}
