@@ -13,7 +13,7 @@ mod predict;
 mod state;
 
 pub use http::connections::serve;
-pub use http::dispatch::Front;
+pub use http::dispatch::Dispatch;
 pub use state::AppState;
 
 use axum::Router;

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::dataset::DatasetStore;
 use crate::jobs::JobPool;
 use crate::model::ModelRegistry;
-use crate::serving::{ReadyModel, Shelf, ShelfError};
+use crate::serving::{ModelCache, ModelCacheError, ReadyModel};
 use crate::telemetry::Metrics;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use tokio::sync::{Semaphore, watch};
 
 /// A handle to everything; a clone is one count.
 #[derive(Clone)]
-pub struct AppState(Arc<Shared>);
+pub struct AppState(Arc<AppParts>);
 
 /// Everything.
-pub struct Shared {
+pub struct AppParts {
     pub(super) config: Config,
     pub(super) datasets: DatasetStore,
     pub(super) jobs: JobPool,
     pub(super) registry: ModelRegistry,
-    pub(super) shelf: Shelf,
+    pub(super) model_cache: ModelCache,
     pub(super) metrics: Metrics,
     pub(super) uploads: Arc<Semaphore>,
     pub(super) imports: Arc<Semaphore>,
@@ -36,9 +36,9 @@ pub struct Shared {
 }
 
 impl Deref for AppState {
-    type Target = Shared;
+    type Target = AppParts;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }
@@ -50,14 +50,14 @@ impl AppState {
         datasets: DatasetStore,
         jobs: JobPool,
         registry: ModelRegistry,
-        shelf: Shelf,
+        model_cache: ModelCache,
         metrics: Metrics,
     ) -> Self {
         // A body of the largest size must find room when it is alone, compressed and not.
         let bodies = config.max_request_memory.0.max(2 * config.max_request.0 + (1 << 20)) >> 10;
         let permits = |kibibytes| usize::try_from(kibibytes).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let answer_kibibytes = permits(config.max_answer_memory.0 >> 10);
-        Self(Arc::new(Shared {
+        Self(Arc::new(AppParts {
             bodies: Arc::new(Semaphore::new(permits(bodies))),
             answers: Arc::new(Semaphore::new(answer_kibibytes)),
             answer_kibibytes,
@@ -69,7 +69,7 @@ impl AppState {
             datasets,
             jobs,
             registry,
-            shelf,
+            model_cache,
             metrics,
         }))
     }
@@ -92,11 +92,11 @@ impl AppState {
     /// A version of a model ready to predict, the newest if none is named. From memory if it is there.
     pub(super) async fn load(&self, name: &str, version: Option<u32>) -> Result<Arc<ReadyModel>, ApiError> {
         let entry = self.registry.find(name, version)?;
-        if let Some(model) = self.shelf.ready(&entry)? {
+        if let Some(model) = self.model_cache.ready(&entry)? {
             return Ok(model);
         }
         let state = self.clone();
-        blocking(move || -> Result<_, ShelfError> { state.shelf.get(&entry) }).await
+        blocking(move || -> Result<_, ModelCacheError> { state.model_cache.get(&entry) }).await
     }
 
     /// The same for a request that gives up at a deadline; the model is read on for those who come next.
@@ -107,11 +107,11 @@ impl AppState {
         deadline: Instant,
     ) -> Result<Arc<ReadyModel>, ApiError> {
         let entry = self.registry.find(name, version)?;
-        if let Some(model) = self.shelf.ready(&entry)? {
+        if let Some(model) = self.model_cache.ready(&entry)? {
             return Ok(model);
         }
         let (state, version) = (self.clone(), Arc::clone(&entry));
-        let loading = blocking(move || -> Result<_, ShelfError> { state.shelf.get(&version) });
+        let loading = blocking(move || -> Result<_, ModelCacheError> { state.model_cache.get(&version) });
         // Boxed, as is all that a usual prediction never comes to: its future stays small.
         Box::pin(tokio::time::timeout_at(deadline.into(), loading)).await.unwrap_or_else(|_| {
             self.metrics.predictions.shed(&entry.name, entry.version, "model_loading");

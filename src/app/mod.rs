@@ -3,13 +3,13 @@
 /// What a training job does: open, train, publish.
 pub mod training_jobs;
 
-use crate::api::{self, AppState, Front};
+use crate::api::{self, AppState, Dispatch};
 use crate::config::Config;
 use crate::dataset::{DatasetError, DatasetStore};
 use crate::jobs::{JobError, JobPool, PoolSettings};
 use crate::linalg;
 use crate::model::{ModelRegistry, RegistryError};
-use crate::serving::{BatchLimits, PredictionPool, Shelf};
+use crate::serving::{BatchLimits, ModelCache, PredictionPool};
 use crate::storage::database::{Database, OpenError};
 use crate::storage::files::DataDir;
 use crate::storage::reserve::Reserve;
@@ -19,7 +19,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use training_jobs::TrainRunner;
+use training_jobs::TrainingJobs;
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum StartError {
 /// A running service without its socket.
 pub struct App {
     /// All routes.
-    pub front: Front,
+    pub front: Dispatch,
     /// The queue, to be drained at the end.
     pub jobs: JobPool,
     state: AppState,
@@ -96,11 +96,11 @@ impl App {
         let metrics = Metrics::new();
         let datasets = DatasetStore::open(directory.clone(), database.clone())?;
         let registry = ModelRegistry::open(directory, database.clone())?;
-        let shelf = make_shelf(&config, &registry, &metrics).map_err(StartError::Threads)?;
-        let runner = TrainRunner {
+        let model_cache = make_shelf(&config, &registry, &metrics).map_err(StartError::Threads)?;
+        let runner = TrainingJobs {
             datasets: datasets.clone(),
             registry: registry.clone(),
-            shelf: shelf.clone(),
+            model_cache: model_cache.clone(),
             threads: config.training_threads,
             memory: config.training_memory.0,
             limits: SpecLimits { feature_count: config.max_features },
@@ -108,8 +108,8 @@ impl App {
         };
         let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
         let jobs = JobPool::start(database, settings, Arc::new(runner))?;
-        let state = AppState::new(config, datasets, jobs.clone(), registry, shelf, metrics);
-        Ok(Self { front: Front::new(state.clone()), jobs, state, _lock: lock })
+        let state = AppState::new(config, datasets, jobs.clone(), registry, model_cache, metrics);
+        Ok(Self { front: Dispatch::new(state.clone()), jobs, state, _lock: lock })
     }
 
     /// Answers on a socket until `stop` ends, then lets every connection finish the request it is at.
@@ -126,7 +126,7 @@ impl App {
     }
 }
 
-fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<Shelf> {
+fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<ModelCache> {
     let limits = BatchLimits {
         batch_rows: config.max_batch_rows,
         queue_delay: Duration::from_micros(config.max_queue_delay_us),
@@ -135,5 +135,5 @@ fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> s
     };
     let budget = usize::try_from(config.model_memory.0).unwrap_or(usize::MAX);
     let pool = PredictionPool::start(config.prediction_threads)?;
-    Ok(Shelf::new(registry.clone(), budget, limits, pool, metrics.predictions.clone()))
+    Ok(ModelCache::new(registry.clone(), budget, limits, pool, metrics.predictions.clone()))
 }

@@ -3,7 +3,7 @@
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, Failure, Job, Runner};
 use crate::model::{ModelRegistry, ModelVersion, RegistryError};
-use crate::serving::{Shelf, make_ready};
+use crate::serving::{ModelCache, make_ready};
 use crate::telemetry::{Metrics, StageLabel};
 use crate::training::recertify;
 use crate::training::{
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Runs the jobs that make models, against the stores of a data directory.
-pub struct TrainRunner {
+pub struct TrainingJobs {
     /// Where tables come from.
     pub datasets: DatasetStore,
     /// Where models go.
     pub registry: ModelRegistry,
     /// Where they are made ready.
-    pub shelf: Shelf,
+    pub model_cache: ModelCache,
     /// Threads of one job.
     pub threads: usize,
     /// Bytes one job may take.
@@ -31,7 +31,7 @@ pub struct TrainRunner {
     pub metrics: Metrics,
 }
 
-impl Runner for TrainRunner {
+impl Runner for TrainingJobs {
     fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
         // A process that died after publishing and before saying so left the model behind.
         if let Some(version) = self.registry.find_artifact(&job.id).map_err(|error| failure("storage", error))? {
@@ -46,7 +46,7 @@ impl Runner for TrainRunner {
     }
 }
 
-impl TrainRunner {
+impl TrainingJobs {
     fn train(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let spec = self.spec(&job.request.payload)?;
         let (dataset, table) = self.open(job)?;
@@ -92,8 +92,8 @@ impl TrainRunner {
         let predictor = make_ready(certified.model).map_err(|error| failure("internal", error))?;
         let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
         let put = |version: &Arc<ModelVersion>| {
-            self.shelf.release(&entry);
-            self.shelf.put(version, predictor);
+            self.model_cache.release(&entry);
+            self.model_cache.put(version, predictor);
         };
         self.registry.replace(&entry, stored, put).map_err(|error| failure("storage", error))
     }
@@ -136,7 +136,7 @@ impl TrainRunner {
         let description = description.to_string();
         let predictor = make_ready(trained.model).map_err(|error| failure("internal", error))?;
         let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
-        let put = |version: &Arc<ModelVersion>| self.shelf.put(version, predictor);
+        let put = |version: &Arc<ModelVersion>| self.model_cache.put(version, predictor);
         self.registry.publish(&job.request.model, &stored, &description, after, put).map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
             _ => failure("storage", error),

@@ -100,10 +100,10 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let target = BufWriter::new(io::stdout().lock());
     let mut answers = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0);
     while let (Ok(writer), Some(mut block)) = (&mut answers, reader.next_block().map_err(refused)?) {
-        let places = std::mem::take(&mut block.places);
+        let locations = std::mem::take(&mut block.locations);
         let rows: Vec<&[f64]> = block.rows().collect();
         let predictions = predictor.compute(&rows, outputs.extras());
-        refuse_not_finite(&predictions, &places, "/rows").map_err(refused)?;
+        refuse_not_finite(&predictions, &locations, "/rows").map_err(refused)?;
         let outcome = writer.write(Answer { outputs: &outputs, model, predictions: &predictions });
         answers = answers.and_then(|writer| outcome.map(|()| writer));
     }

@@ -60,7 +60,7 @@ impl Alignment {
 
     /// The rows of the table, aligned.
     pub fn read_as<'a>(&'a self, rows: &'a dyn Rows) -> impl Rows + 'a {
-        Aligned { alignment: self, rows }
+        AlignedRows { alignment: self, rows }
     }
 }
 
@@ -91,12 +91,12 @@ fn recode(position: usize, column: &Column, wanted: &InputColumn) -> Result<Reco
     Ok(Recoded { position, levels: (column.kind == ColumnKind::Categorical).then_some(codes) })
 }
 
-struct Aligned<'a> {
+struct AlignedRows<'a> {
     alignment: &'a Alignment,
     rows: &'a dyn Rows,
 }
 
-impl Rows for Aligned<'_> {
+impl Rows for AlignedRows<'_> {
     fn row_count(&self) -> usize {
         self.rows.row_count()
     }

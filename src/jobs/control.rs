@@ -27,10 +27,10 @@ pub(super) enum StopReason {
 /// A handle to one running job; clones share it.
 #[derive(Clone)]
 pub struct Control {
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
 }
 
-struct Shared {
+struct ControlState {
     stop: AtomicU8,
     live: Mutex<Live>,
     notify: Box<dyn Fn() + Send + Sync>,
@@ -51,7 +51,9 @@ impl Control {
     pub(super) fn new(notify: impl Fn() + Send + Sync + 'static) -> Self {
         let progress = Progress { stage: "start", fraction: 0.0, eta_seconds: None };
         let live = Live { progress, stage_start: Instant::now(), last_notified: None };
-        Self { shared: Arc::new(Shared { stop: AtomicU8::new(0), live: Mutex::new(live), notify: Box::new(notify) }) }
+        Self {
+            shared: Arc::new(ControlState { stop: AtomicU8::new(0), live: Mutex::new(live), notify: Box::new(notify) }),
+        }
     }
 
     /// Tells how far the job has come.

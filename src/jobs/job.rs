@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum JobStatus {
     /// Waits for a worker.
     Queued,
     /// A worker is at it.
@@ -21,7 +21,7 @@ pub enum Status {
     Canceled,
 }
 
-impl Status {
+impl JobStatus {
     /// All of them, in the order of a job's life.
     pub const ALL: [Self; 6] =
         [Self::Queued, Self::Running, Self::Canceling, Self::Succeeded, Self::Failed, Self::Canceled];
@@ -86,7 +86,7 @@ pub struct Job {
     /// What was asked for.
     pub request: NewJob,
     /// Where it stands.
-    pub status: Status,
+    pub status: JobStatus,
     /// How many times it was started.
     pub attempt: u32,
     /// RFC 3339.

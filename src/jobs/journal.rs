@@ -1,6 +1,6 @@
 //! Every transition, durable before anyone hears of it.
 
-use super::{Failure, Job, NewJob, Status};
+use super::{Failure, Job, JobStatus, NewJob};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -30,7 +30,7 @@ pub enum JobError {
         /// Of the job.
         id: String,
         /// Its state.
-        status: Status,
+        status: JobStatus,
         /// What is possible.
         detail: &'static str,
     },
@@ -90,7 +90,7 @@ impl Journal {
             {
                 return Ok(known);
             }
-            if count(transaction, Status::Queued)? >= queue_limit {
+            if count(transaction, JobStatus::Queued)? >= queue_limit {
                 return Err(JobError::QueueFull { limit: queue_limit });
             }
             let id = format!("job-{}", uuid::Uuid::now_v7().simple());
@@ -135,8 +135,8 @@ impl Journal {
     /// Ends a job.
     pub(super) fn finish(&self, id: &str, outcome: &Result<Value, Failure>) -> Result<(), JobError> {
         let (status, result, error) = match outcome {
-            Ok(result) => (Status::Succeeded, Some(result.to_string()), None),
-            Err(failure) => (Status::Failed, None, serde_json::to_string(failure).ok()),
+            Ok(result) => (JobStatus::Succeeded, Some(result.to_string()), None),
+            Err(failure) => (JobStatus::Failed, None, serde_json::to_string(failure).ok()),
         };
         self.database.transact(|transaction| {
             transaction.execute(
@@ -183,13 +183,15 @@ impl Journal {
         self.database.transact(|transaction| {
             let job = find(transaction, id)?;
             match job.status {
-                Status::Queued => transaction.execute(
+                JobStatus::Queued => transaction.execute(
                     "UPDATE jobs SET status = 'canceled', finished_at = ?2 WHERE id = ?1",
                     params![id, now()],
                 )?,
-                Status::Running => transaction.execute("UPDATE jobs SET status = 'canceling' WHERE id = ?1", [id])?,
-                Status::Canceling | Status::Canceled => 0,
-                status @ (Status::Succeeded | Status::Failed) => {
+                JobStatus::Running => {
+                    transaction.execute("UPDATE jobs SET status = 'canceling' WHERE id = ?1", [id])?
+                }
+                JobStatus::Canceling | JobStatus::Canceled => 0,
+                status @ (JobStatus::Succeeded | JobStatus::Failed) => {
                     let detail = "only a waiting or running job can be canceled";
                     return Err(JobError::State { id: id.to_owned(), status, detail });
                 }
@@ -219,7 +221,7 @@ impl Journal {
     /// Up to `limit` jobs, newest first, older than `after`.
     pub(super) fn list(
         &self,
-        status: Option<Status>,
+        status: Option<JobStatus>,
         model: Option<&str>,
         after: Option<&str>,
         limit: usize,
@@ -230,17 +232,17 @@ impl Journal {
                  WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR model = ?2) AND (?3 IS NULL OR id < ?3)
                  ORDER BY id DESC LIMIT ?4",
             )?;
-            let rows = query.query_map(params![status.map(Status::name), model, after, limit], from_row)?;
+            let rows = query.query_map(params![status.map(JobStatus::name), model, after, limit], from_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 
-    pub(super) fn count(&self, status: Status) -> Result<usize, JobError> {
+    pub(super) fn count(&self, status: JobStatus) -> Result<usize, JobError> {
         self.database.read(|connection| count(connection, status))
     }
 }
 
-fn count(connection: &Connection, status: Status) -> Result<usize, JobError> {
+fn count(connection: &Connection, status: JobStatus) -> Result<usize, JobError> {
     Ok(connection.query_row("SELECT count(*) FROM jobs WHERE status = ?1", [status.name()], |row| row.get(0))?)
 }
 
@@ -276,7 +278,7 @@ fn from_row(row: &Row) -> rusqlite::Result<Job> {
             idempotency_key: row.get("idempotency_key")?,
             fingerprint: row.get("fingerprint")?,
         },
-        status: Status::from_name(&status).ok_or_else(|| damaged("status"))?,
+        status: JobStatus::from_name(&status).ok_or_else(|| damaged("status"))?,
         attempt: row.get("attempt")?,
         created_at: row.get("created_at")?,
         started_at: row.get("started_at")?,

@@ -19,6 +19,6 @@ mod pool;
 mod worker;
 
 pub use control::{Control, Progress};
-pub use job::{Failure, Job, NewJob, Status};
+pub use job::{Failure, Job, JobStatus, NewJob};
 pub use journal::JobError;
 pub use pool::{JobPool, PoolSettings, Runner};

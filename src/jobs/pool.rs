@@ -3,7 +3,7 @@
 use super::control::StopReason;
 use super::journal::Journal;
 use super::priority;
-use super::{Control, Failure, Job, JobError, NewJob, Progress, Status};
+use super::{Control, Failure, Job, JobError, JobStatus, NewJob, Progress};
 use crate::storage::database::Database;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -30,14 +30,14 @@ pub struct PoolSettings {
 /// A handle to the queue; clones share it.
 #[derive(Clone)]
 pub struct JobPool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolParts>,
 }
 
 /// What the handles and the workers share.
-pub(super) struct Shared {
+pub(super) struct PoolParts {
     pub(super) journal: Journal,
     settings: PoolSettings,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Wakes workers: a job was queued, or the end is near.
     pub(super) wake: Condvar,
     /// Ids of jobs that changed.
@@ -46,7 +46,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct PoolState {
     pub(super) running: HashMap<String, Control>,
     pub(super) draining: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct State {
 impl JobPool {
     /// Opens the journal and starts the workers.
     pub fn start(database: Database, settings: PoolSettings, runner: Arc<dyn Runner>) -> Result<Self, JobError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolParts {
             journal: Journal::open(database)?,
             settings,
             state: Mutex::default(),
@@ -103,7 +103,7 @@ impl JobPool {
     /// Up to `limit` jobs, newest first, older than `after`.
     pub fn list(
         &self,
-        status: Option<Status>,
+        status: Option<JobStatus>,
         model: Option<&str>,
         after: Option<&str>,
         limit: usize,
@@ -132,7 +132,7 @@ impl JobPool {
     }
 
     /// Jobs in this state.
-    pub fn count(&self, status: Status) -> Result<usize, JobError> {
+    pub fn count(&self, status: JobStatus) -> Result<usize, JobError> {
         self.shared.journal.count(status)
     }
 
@@ -162,13 +162,13 @@ impl JobPool {
     }
 }
 
-impl Shared {
+impl PoolParts {
     pub(super) fn changed(&self, id: &str) {
         // Nobody listening is fine.
         let _ = self.changes.send(id.to_owned());
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -225,7 +225,7 @@ mod tests {
         (folder, database)
     }
 
-    fn wait_for(pool: &JobPool, id: &str, status: Status) -> Job {
+    fn wait_for(pool: &JobPool, id: &str, status: JobStatus) -> Job {
         for _ in 0..2000 {
             let job = pool.find(id).unwrap();
             if job.status == status {
@@ -242,8 +242,8 @@ mod tests {
         let (pool, _started) = pool(&database, 1);
         let bad = pool.submit(&request("panic")).unwrap();
         let good = pool.submit(&request("work")).unwrap();
-        assert_eq!(wait_for(&pool, &bad.id, Status::Failed).error.unwrap().code, "internal");
-        assert_eq!(wait_for(&pool, &good.id, Status::Succeeded).result, Some(json!("done")));
+        assert_eq!(wait_for(&pool, &bad.id, JobStatus::Failed).error.unwrap().code, "internal");
+        assert_eq!(wait_for(&pool, &good.id, JobStatus::Succeeded).result, Some(json!("done")));
         assert!(pool.drain(Duration::from_secs(60)));
     }
 
@@ -254,11 +254,11 @@ mod tests {
         let running = pool.submit(&request("wait")).unwrap();
         started.recv().unwrap();
         let waiting = pool.submit(&request("work")).unwrap();
-        assert_eq!(pool.cancel(&waiting.id).unwrap().status, Status::Canceled);
-        assert_eq!(pool.cancel(&running.id).unwrap().status, Status::Canceling);
-        wait_for(&pool, &running.id, Status::Canceled);
+        assert_eq!(pool.cancel(&waiting.id).unwrap().status, JobStatus::Canceled);
+        assert_eq!(pool.cancel(&running.id).unwrap().status, JobStatus::Canceling);
+        wait_for(&pool, &running.id, JobStatus::Canceled);
         let done = pool.submit(&request("work")).unwrap();
-        wait_for(&pool, &done.id, Status::Succeeded);
+        wait_for(&pool, &done.id, JobStatus::Succeeded);
         assert!(matches!(pool.cancel(&done.id), Err(JobError::State { .. })));
         pool.delete(&done.id).unwrap();
         assert!(matches!(pool.find(&done.id), Err(JobError::NotFound { .. })));
@@ -288,7 +288,7 @@ mod tests {
         started.recv().unwrap();
         assert!(first.drain(Duration::from_secs(60)));
         let job = first.find(&job.id).unwrap();
-        assert_eq!((job.status, job.attempt), (Status::Queued, 0));
+        assert_eq!((job.status, job.attempt), (JobStatus::Queued, 0));
         assert!(matches!(first.submit(&request("work")), Err(JobError::Draining)));
     }
 
@@ -305,16 +305,16 @@ mod tests {
         refuse_writes(true);
         pool.shared.state().running[&job.id].stop(StopReason::Canceled);
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(pool.find(&job.id).unwrap().status, Status::Running);
+        assert_eq!(pool.find(&job.id).unwrap().status, JobStatus::Running);
         refuse_writes(false);
-        wait_for(&pool, &job.id, Status::Canceled);
+        wait_for(&pool, &job.id, JobStatus::Canceled);
 
         let job = pool.submit(&request("wait")).unwrap();
         started.recv().unwrap();
         refuse_writes(true);
         assert!(pool.drain(Duration::from_secs(60)));
         refuse_writes(false);
-        assert_eq!(pool.find(&job.id).unwrap().status, Status::Running);
+        assert_eq!(pool.find(&job.id).unwrap().status, JobStatus::Running);
     }
 
     #[test]
@@ -342,6 +342,6 @@ mod tests {
             Journal::open(database.clone()).unwrap(); // a new process
         }
         let job = journal.find(&job.id).unwrap();
-        assert_eq!((job.status, job.error.unwrap().code.as_str()), (Status::Failed, "interrupted"));
+        assert_eq!((job.status, job.error.unwrap().code.as_str()), (JobStatus::Failed, "interrupted"));
     }
 }

@@ -1,7 +1,7 @@
 //! A worker's life: take a job, run it, write down how it ended.
 
 use super::control::StopReason;
-use super::pool::Shared;
+use super::pool::PoolParts;
 use super::{Control, Failure, Job, JobError, Runner};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How long a worker waits when the database refuses, before it tries again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-impl Shared {
+impl PoolParts {
     /// One worker's life.
     pub(super) fn work(&self, runner: &dyn Runner) {
         while let Some((job, control)) = self.next() {

@@ -19,7 +19,7 @@ pub struct Answer<'a> {
 /// One output of one row.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Said<'a> {
+pub(super) enum OutputValue<'a> {
     Number(f64),
     Label(&'a str),
     Named(Named<'a, f64>),
@@ -86,7 +86,7 @@ impl Serialize for RowAnswer<'_> {
             object.serialize_entry(output.name(), &answer.said(output, row))?;
         }
         if let Some(likeliest) = answer.likeliest(row) {
-            object.serialize_entry("top_k", &Said::Likeliest(likeliest))?;
+            object.serialize_entry("top_k", &OutputValue::Likeliest(likeliest))?;
         }
         object.end()
     }
@@ -96,7 +96,7 @@ impl<'a> Answer<'a> {
     /// The decided label of each row.
     pub fn labels(&self) -> Vec<String> {
         let text = |row| match self.said(Output::Label, row) {
-            Said::Label(label) => label.to_owned(),
+            OutputValue::Label(label) => label.to_owned(),
             _ => String::new(),
         };
         (0..self.predictions.values.nrows()).map(text).collect()
@@ -105,7 +105,7 @@ impl<'a> Answer<'a> {
     /// The label set of each row, as a JSON list.
     pub fn label_sets(&self) -> Vec<String> {
         let text = |row| match self.said(Output::LabelSet, row) {
-            Said::LabelSet { labels, .. } => serde_json::json!(labels).to_string(),
+            OutputValue::LabelSet { labels, .. } => serde_json::json!(labels).to_string(),
             _ => String::new(),
         };
         (0..self.predictions.values.nrows()).map(text).collect()
@@ -118,11 +118,11 @@ impl<'a> Answer<'a> {
             |interval: &Interval| [interval.low.unwrap_or(f64::NEG_INFINITY), interval.high.unwrap_or(f64::INFINITY)];
         for row in 0..self.predictions.values.nrows() {
             match self.said(output, row) {
-                Said::Number(number) => numbers.push(number),
-                Said::Named(named) => numbers.extend(named.things),
-                Said::Interval(interval) => numbers.extend(ends(&interval)),
-                Said::Intervals(intervals) => numbers.extend(intervals.things.iter().flat_map(ends)),
-                Said::Label(_) | Said::LabelSet { .. } | Said::Likeliest(_) => {}
+                OutputValue::Number(number) => numbers.push(number),
+                OutputValue::Named(named) => numbers.extend(named.things),
+                OutputValue::Interval(interval) => numbers.extend(ends(&interval)),
+                OutputValue::Intervals(intervals) => numbers.extend(intervals.things.iter().flat_map(ends)),
+                OutputValue::Label(_) | OutputValue::LabelSet { .. } | OutputValue::Likeliest(_) => {}
             }
         }
         numbers
@@ -141,7 +141,7 @@ impl<'a> Answer<'a> {
     }
 
     /// One output of one row.
-    pub(super) fn said(&self, output: Output, row: usize) -> Said<'a> {
+    pub(super) fn said(&self, output: Output, row: usize) -> OutputValue<'a> {
         let values = self.predictions.values.row(row);
         let values = values.to_slice().expect("values are row-major");
         let of_row = |numbers: &Option<ndarray::Array2<f64>>| numbers.as_ref().map(|all| all.row(row).to_vec());
@@ -149,24 +149,25 @@ impl<'a> Answer<'a> {
             (Output::Spread, head) => by_target(head, of_row(&self.predictions.spreads).unwrap_or_default()),
             (Output::ErrorBar, head) => by_target(head, of_row(&self.predictions.error_bars).unwrap_or_default()),
             (Output::Interval, head) => self.interval(head, row, values),
-            (Output::Label, Head::Labels(labels)) => Said::Label(&labels.labels[labels.decide(values)]),
-            (Output::Probabilities, Head::Labels(labels)) => {
-                Said::Named(Named { names: &labels.labels, things: labels.probabilities(values).unwrap_or_default() })
-            }
+            (Output::Label, Head::Labels(labels)) => OutputValue::Label(&labels.labels[labels.decide(values)]),
+            (Output::Probabilities, Head::Labels(labels)) => OutputValue::Named(Named {
+                names: &labels.labels,
+                things: labels.probabilities(values).unwrap_or_default(),
+            }),
             (Output::DecisionValues, Head::Labels(labels)) => match values {
-                [value] => Said::Number(*value),
-                values => Said::Named(Named { names: &labels.labels, things: values.to_vec() }),
+                [value] => OutputValue::Number(*value),
+                values => OutputValue::Named(Named { names: &labels.labels, things: values.to_vec() }),
             },
             (Output::LabelSet, Head::Labels(labels)) => self.label_set(labels, values),
             (_, head) => match (head.targets(), values) {
-                ([_], [number]) => Said::Number(*number), // what is asked for most needs no list
-                (names, _) => Said::Named(Named { names, things: values.to_vec() }),
+                ([_], [number]) => OutputValue::Number(*number), // what is asked for most needs no list
+                (names, _) => OutputValue::Named(Named { names, things: values.to_vec() }),
             },
         }
     }
 
     /// f ± q; without ends where the calibration rows are too few for δ.
-    fn interval(&self, head: &'a Head, row: usize, values: &[f64]) -> Said<'a> {
+    fn interval(&self, head: &'a Head, row: usize, values: &[f64]) -> OutputValue<'a> {
         let spreads = self.predictions.spreads.as_ref().filter(|_| self.outputs.scaled);
         let spreads = spreads.map(|spreads| spreads.row(row).to_vec());
         let scales = spreads.as_ref().unwrap_or(&self.model.interval_scales);
@@ -177,18 +178,18 @@ impl<'a> Answer<'a> {
         };
         let intervals: Vec<Interval> = values.iter().zip(scales).map(of_target).collect();
         match (head.targets(), intervals.as_slice()) {
-            ([_], [interval]) => Said::Interval(*interval),
-            (names, _) => Said::Intervals(Named { names, things: intervals }),
+            ([_], [interval]) => OutputValue::Interval(*interval),
+            (names, _) => OutputValue::Intervals(Named { names, things: intervals }),
         }
     }
 
     /// The labels whose score is at most q, likeliest first.
-    fn label_set(&self, labels: &'a Labels, values: &[f64]) -> Said<'a> {
+    fn label_set(&self, labels: &'a Labels, values: &[f64]) -> OutputValue<'a> {
         let scores = labels.conformal_scores(values);
         let likeliest_first = by_size(&labels.probabilities_at(1.0, values)).into_iter();
         let within = likeliest_first.filter(|&at| scores[at] <= self.outputs.quantile);
         let labels = within.map(|label| labels.labels[label].as_str()).collect();
-        Said::LabelSet { labels, coverage: 1.0 - self.outputs.delta }
+        OutputValue::LabelSet { labels, coverage: 1.0 - self.outputs.delta }
     }
 
     /// The likeliest labels of a row, where they are asked for.
@@ -209,10 +210,10 @@ impl<'a> Answer<'a> {
 }
 
 /// A single target's number as it is, several under their names.
-fn by_target(head: &Head, numbers: Vec<f64>) -> Said<'_> {
+fn by_target(head: &Head, numbers: Vec<f64>) -> OutputValue<'_> {
     match (head.targets(), numbers.as_slice()) {
-        ([_], [number]) => Said::Number(*number),
-        (names, _) => Said::Named(Named { names, things: numbers }),
+        ([_], [number]) => OutputValue::Number(*number),
+        (names, _) => OutputValue::Named(Named { names, things: numbers }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Answers as flat columns, for formats that have no nesting.
 
-use super::answer::{Answer, Interval, Said};
+use super::answer::{Answer, Interval, OutputValue};
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,28 +53,28 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    fn push(&mut self, name: &str, said: Said) {
+    fn push(&mut self, name: &str, said: OutputValue) {
         match said {
-            Said::Number(number) => self.number(|| name.to_owned(), Some(number)),
-            Said::Label(label) => self.text(|| name.to_owned(), label),
-            Said::Named(numbers) => {
+            OutputValue::Number(number) => self.number(|| name.to_owned(), Some(number)),
+            OutputValue::Label(label) => self.text(|| name.to_owned(), label),
+            OutputValue::Named(numbers) => {
                 for (part, number) in numbers.names.iter().zip(numbers.things) {
                     self.number(|| format!("{name}.{part}"), Some(number));
                 }
             }
-            Said::Interval(interval) => self.interval(name, None, interval),
-            Said::Intervals(intervals) => {
+            OutputValue::Interval(interval) => self.interval(name, None, interval),
+            OutputValue::Intervals(intervals) => {
                 for (target, interval) in intervals.names.iter().zip(intervals.things) {
                     self.interval(name, Some(target), interval);
                 }
             }
-            Said::LabelSet { labels, .. } => {
+            OutputValue::LabelSet { labels, .. } => {
                 let labels = labels.into_iter().map(str::to_owned).collect();
                 if let Cells::Lists(cells) = self.cells(|| name.to_owned(), || Cells::Lists(Vec::new())) {
                     cells.push(labels);
                 }
             }
-            Said::Likeliest(_) => {} // listed on their own
+            OutputValue::Likeliest(_) => {} // listed on their own
         }
     }
 

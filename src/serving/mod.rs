@@ -29,9 +29,9 @@ pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, RowScan, S
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
 pub use refusal::{FAR_OUT, Refusal, refuse_not_finite};
-pub use request_rows::{CellError, RowBlock};
-pub use row_locations::Places;
+pub use request_rows::{CellError, RequestRows};
+pub use row_locations::RowLocations;
 pub use runtime::batcher::{BatchError, BatchLimits, Batcher};
-pub use runtime::model_cache::{ReadyModel, Shelf, ShelfError};
+pub use runtime::model_cache::{ModelCache, ModelCacheError, ReadyModel};
 pub use runtime::pool::PredictionPool;
 pub use runtime::warm_up::{NotReady, make_ready};

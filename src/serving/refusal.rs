@@ -1,6 +1,6 @@
 //! Why a prediction request cannot be answered.
 
-use super::Places;
+use super::RowLocations;
 use crate::dataset::DatasetError;
 use crate::model::Predictions;
 use crate::request::problem::Problem;
@@ -65,7 +65,7 @@ impl Refusal {
     }
 }
 
-/// A table that cannot be read, as a refusal; its lines are the places.
+/// A table that cannot be read, as a refusal; its lines are the locations.
 impl From<DatasetError> for Refusal {
     fn from(error: DatasetError) -> Self {
         match error {
@@ -88,7 +88,7 @@ impl From<DatasetError> for Refusal {
 pub const FAR_OUT: &str = "an input is so far from the training data that its prediction is not a finite number";
 
 /// Refuses rows so far out that what is computed for them overflows; `list` leads to the list that they stood in.
-pub fn refuse_not_finite(predictions: &Predictions, places: &Places, list: &str) -> Result<(), Refusal> {
+pub fn refuse_not_finite(predictions: &Predictions, locations: &RowLocations, list: &str) -> Result<(), Refusal> {
     let Predictions { values, spreads, error_bars } = predictions;
     let computed = || [Some(values), spreads.as_ref(), error_bars.as_ref()].into_iter().flatten();
     if computed().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
@@ -99,7 +99,7 @@ pub fn refuse_not_finite(predictions: &Predictions, places: &Places, list: &str)
         rows.position(|row| row.iter().any(|number| !number.is_finite()))
     };
     let row = computed().filter_map(overflowing).min().unwrap_or_default();
-    Err(Refusal::invalid(places.pointer(row, list), FAR_OUT))
+    Err(Refusal::invalid(locations.pointer(row, list), FAR_OUT))
 }
 
 #[cfg(test)]
@@ -110,17 +110,17 @@ mod tests {
     #[test]
     fn the_first_row_that_overflows_is_named_whatever_overflows_in_it() {
         let fine = Predictions { values: array![[1.0], [2.0], [3.0]], spreads: None, error_bars: None };
-        assert_eq!(refuse_not_finite(&fine, &Places::List, "/rows"), Ok(()));
-        let place_in = |predictions: &Predictions, places: &Places| {
-            let Err(Refusal::Invalid(problems)) = refuse_not_finite(predictions, places, "/rows") else { panic!() };
+        assert_eq!(refuse_not_finite(&fine, &RowLocations::List, "/rows"), Ok(()));
+        let place_in = |predictions: &Predictions, locations: &RowLocations| {
+            let Err(Refusal::Invalid(problems)) = refuse_not_finite(predictions, locations, "/rows") else { panic!() };
             problems[0].pointer.clone()
         };
-        let place = |predictions: &Predictions| place_in(predictions, &Places::List);
+        let place = |predictions: &Predictions| place_in(predictions, &RowLocations::List);
         let values = Predictions { values: array![[1.0], [f64::NAN], [3.0]], ..fine.clone() };
         let spreads = Predictions { spreads: Some(array![[1.0], [1.0], [f64::INFINITY]]), ..fine };
         let bars = Predictions { error_bars: Some(array![[f64::NAN], [1.0], [1.0]]), ..spreads.clone() };
         assert_eq!([&values, &spreads, &bars].map(place), ["/rows/1", "/rows/2", "/rows/0"]);
-        assert_eq!(place_in(&values, &Places::Lines(vec![2, 5, 6])), "/lines/5");
-        assert_eq!(place_in(&values, &Places::Batch { number: 3, start: 4096 }), "/batches/3/4097");
+        assert_eq!(place_in(&values, &RowLocations::Lines(vec![2, 5, 6])), "/lines/5");
+        assert_eq!(place_in(&values, &RowLocations::Batch { number: 3, start: 4096 }), "/batches/3/4097");
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of a request, as a model takes them.
 
-use super::{Places, Refusal};
+use super::{Refusal, RowLocations};
 use crate::dataset::{Cell, ColumnKind, EncodingError, InputColumn};
 use crate::model::{FittedModel, MissingRule};
 use crate::request::problem::{Problem, pointer};
@@ -12,7 +12,7 @@ const COMPARED_COLUMNS: usize = 16;
 
 /// Rows of codes in the order of a model's columns.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct RowBlock {
+pub struct RequestRows {
     /// Row after row.
     codes: Vec<f64>,
     width: usize,
@@ -21,10 +21,10 @@ pub struct RowBlock {
     /// Cells whose text training never saw.
     pub unknown_levels: u64,
     /// Where the rows stood.
-    pub places: Places,
+    pub locations: RowLocations,
 }
 
-impl RowBlock {
+impl RequestRows {
     /// No rows of a model yet.
     pub fn of(model: &FittedModel) -> Self {
         Self { width: model.inputs.encoding.columns.len(), ..Self::default() }
@@ -68,7 +68,7 @@ impl RowBlock {
     /// Adds the rows of another block of the same model.
     pub fn append(&mut self, other: Self) {
         self.codes.extend(other.codes);
-        self.places.append(other.places);
+        self.locations.append(other.locations);
         self.unknown_levels += other.unknown_levels;
     }
 

@@ -1,8 +1,8 @@
 //! Where rows stood in what was sent, for refusals that come when they are rows no longer.
 
-/// The places of the rows of a block.
+/// The locations of the rows of a block.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Places {
+pub enum RowLocations {
     /// One after the other in a list.
     #[default]
     List,
@@ -17,7 +17,7 @@ pub enum Places {
     },
 }
 
-impl Places {
+impl RowLocations {
     /// The pointer to a row; `list` leads to the list that rows stand in.
     pub fn pointer(&self, row: usize, list: &str) -> String {
         match self {
@@ -35,7 +35,7 @@ impl Places {
         }
     }
 
-    /// Adds the places of the rows that come next.
+    /// Adds the locations of the rows that come next.
     pub(super) fn append(&mut self, next: Self) {
         match (&mut *self, next) {
             (Self::Lines(lines), Self::Lines(next)) => lines.extend(next),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts by size; clones share them.
 #[derive(Debug, Clone)]
-pub struct Tally(Arc<Buckets>);
+pub struct AtomicHistogram(Arc<Buckets>);
 
 #[derive(Debug)]
 struct Buckets {
@@ -19,7 +19,7 @@ struct Buckets {
     sum: AtomicU64,
 }
 
-impl Tally {
+impl AtomicHistogram {
     /// With buckets up to these bounds, and one for what is larger.
     pub fn new(bounds: impl Iterator<Item = f64>) -> Self {
         let bounds: Vec<f64> = bounds.chain([f64::INFINITY]).collect();
@@ -43,11 +43,11 @@ impl Tally {
     }
 }
 
-impl TypedMetric for Tally {
+impl TypedMetric for AtomicHistogram {
     const TYPE: MetricType = MetricType::Histogram;
 }
 
-impl EncodeMetric for Tally {
+impl EncodeMetric for AtomicHistogram {
     fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
         let counts = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed));
         let buckets: Vec<(f64, u64)> = self.0.bounds.iter().copied().zip(counts).collect();
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn threads_lose_nothing_and_the_text_is_a_histogram() {
-        let tally = Tally::new([1.0, 10.0].into_iter());
+        let tally = AtomicHistogram::new([1.0, 10.0].into_iter());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1000).for_each(|number| tally.observe(f64::from(number % 20))));

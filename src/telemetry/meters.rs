@@ -1,6 +1,6 @@
 //! The meters of one version of a model, looked up once: a request on its way looks up nothing.
 
-use super::histogram::Tally;
+use super::histogram::AtomicHistogram;
 use super::predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -20,7 +20,7 @@ pub struct ModelMeters {
     /// Cells whose text training never saw.
     pub unknown_levels: Counter,
     batches: Counter,
-    batch_rows: Tally,
+    batch_rows: AtomicHistogram,
     queued_rows: Gauge,
     memory_bytes: Gauge,
     /// Body to rows.
@@ -37,7 +37,7 @@ pub struct ModelMeters {
     pub failures: Total,
     /// By protocol and outcome; a series begins when something is counted in it.
     endings: [[OnceLock<Ending>; Outcome::ALL.len()]; Protocol::ALL.len()],
-    request_rows: [OnceLock<Tally>; Protocol::ALL.len()],
+    request_rows: [OnceLock<AtomicHistogram>; Protocol::ALL.len()],
     /// Whether the version is gone: no series begins any more.
     gone: Arc<AtomicBool>,
     metrics: PredictionMetrics,
@@ -47,7 +47,7 @@ pub struct ModelMeters {
 /// Requests that ended alike.
 pub(super) struct Ending {
     pub(super) count: Counter,
-    pub(super) seconds: Tally,
+    pub(super) seconds: AtomicHistogram,
 }
 
 impl PredictionMetrics {
@@ -178,13 +178,13 @@ impl Total {
 
 /// The durations of one stage.
 pub struct StageMeter {
-    seconds: Tally,
+    seconds: AtomicHistogram,
     /// What was counted before the version was read into memory.
     before: (u64, f64),
 }
 
 impl StageMeter {
-    fn since_now(seconds: Tally) -> Self {
+    fn since_now(seconds: AtomicHistogram) -> Self {
         Self { before: seconds.total(), seconds }
     }
 

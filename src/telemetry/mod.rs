@@ -12,7 +12,7 @@ mod predictions;
 /// The meters of one version of a model.
 mod meters;
 
-pub use histogram::Tally;
+pub use histogram::AtomicHistogram;
 pub use meters::{ModelMeters, StageMeter, Total};
 pub use panics::expecting_panics;
 pub use predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
@@ -114,7 +114,7 @@ pub struct Metrics {
     /// Requests answered.
     pub requests: Family<RequestLabels, Counter>,
     /// How long they took.
-    pub request_seconds: Family<RouteLabel, Tally, fn() -> Tally>,
+    pub request_seconds: Family<RouteLabel, AtomicHistogram, fn() -> AtomicHistogram>,
     /// Bytes of uploaded tables.
     pub uploaded_bytes: Counter,
     /// Jobs by status, set when scraped.
@@ -124,17 +124,18 @@ pub struct Metrics {
     /// Of predictions.
     pub predictions: PredictionMetrics,
     /// Requests and durations of the routes that predict, looked up once.
-    prediction_routes: [(Counter, Tally); PredictionRoute::ALL.len()],
+    prediction_routes: [(Counter, AtomicHistogram); PredictionRoute::ALL.len()],
 }
 
 impl Metrics {
     /// A fresh registry.
     pub fn new() -> Self {
-        let latency: fn() -> Tally = || Tally::new(exponential_buckets(0.0001, 2.0, 18));
+        let latency: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(0.0001, 2.0, 18));
         let duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 4.0, 12));
         let mut registry = Registry::with_prefix("bochner");
         let requests = Family::<RequestLabels, Counter>::default();
-        let request_seconds = Family::<RouteLabel, Tally, fn() -> Tally>::new_with_constructor(latency);
+        let request_seconds =
+            Family::<RouteLabel, AtomicHistogram, fn() -> AtomicHistogram>::new_with_constructor(latency);
         let mut metrics = Self {
             registry: Arc::default(),
             prediction_routes: PredictionRoute::ALL.map(|route| {

@@ -1,6 +1,6 @@
 //! What is counted of predictions, by model and version.
 
-use super::histogram::Tally;
+use super::histogram::AtomicHistogram;
 use super::meters::Ending;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -101,19 +101,19 @@ const STAGES: [&str; 4] = ["decode", "queue", "compute", "encode"];
 /// Why requests are shed.
 const REASONS: [&str; 5] = ["queue_full", "overloaded", "deadline", "disconnected", "model_loading"];
 
-type Tallies<L> = Family<L, Tally, fn() -> Tally>;
+type HistogramFamily<L> = Family<L, AtomicHistogram, fn() -> AtomicHistogram>;
 
 /// All that is counted of predictions; clones share it.
 #[derive(Clone)]
 pub struct PredictionMetrics {
     requests: Family<OutcomeLabels, Counter>,
-    request_seconds: Tallies<OutcomeLabels>,
-    request_rows: Tallies<OutcomeLabels>,
+    request_seconds: HistogramFamily<OutcomeLabels>,
+    request_rows: HistogramFamily<OutcomeLabels>,
     pub(super) rows: Family<VersionLabels, Counter>,
     pub(super) unknown_levels: Family<VersionLabels, Counter>,
     pub(super) batches: Family<VersionLabels, Counter>,
-    pub(super) batch_rows: Tallies<VersionLabels>,
-    stage_seconds: Tallies<StageLabels>,
+    pub(super) batch_rows: HistogramFamily<VersionLabels>,
+    stage_seconds: HistogramFamily<StageLabels>,
     pub(super) queued_rows: Family<VersionLabels, Gauge>,
     shed: Family<ShedLabels, Counter>,
     pub(super) model_bytes: Family<VersionLabels, Gauge>,
@@ -134,10 +134,10 @@ impl PredictionMetrics {
 
     /// Metrics that nobody reads.
     pub(super) fn unseen() -> Self {
-        let stages: fn() -> Tally = || Tally::new(exponential_buckets(0.000_002, 4.0, 12));
-        let seconds: fn() -> Tally = || Tally::new(exponential_buckets(0.000_1, 2.0, 18));
-        let rows: fn() -> Tally = || Tally::new(exponential_buckets(1.0, 4.0, 12));
-        let sizes: fn() -> Tally = || Tally::new(exponential_buckets(1.0, 2.0, 12));
+        let stages: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(0.000_002, 4.0, 12));
+        let seconds: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(0.000_1, 2.0, 18));
+        let rows: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(1.0, 4.0, 12));
+        let sizes: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(1.0, 2.0, 12));
         Self {
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(seconds),
@@ -176,7 +176,7 @@ impl PredictionMetrics {
         metrics
     }
 
-    pub(super) fn stage(&self, labels: &VersionLabels, stage: &'static str) -> Tally {
+    pub(super) fn stage(&self, labels: &VersionLabels, stage: &'static str) -> AtomicHistogram {
         let VersionLabels { model, version } = labels.clone();
         self.stage_seconds.get_or_create_owned(&StageLabels { model, version, stage })
     }
@@ -187,7 +187,7 @@ impl PredictionMetrics {
         Ending { count, seconds: self.request_seconds.get_or_create_owned(&labels) }
     }
 
-    pub(super) fn request_rows(&self, labels: &VersionLabels, protocol: Protocol) -> Tally {
+    pub(super) fn request_rows(&self, labels: &VersionLabels, protocol: Protocol) -> AtomicHistogram {
         self.request_rows.get_or_create_owned(&outcome_labels(labels, protocol, Outcome::Answered))
     }
 

@@ -8,7 +8,7 @@ use crate::dataset::{Encoding, Roles, Schema, Task};
 use crate::request::problem::Problem;
 use crate::theory::papers::avron::SMALLEST_DIMENSION;
 use crate::theory::papers::rudi_rosasco::Regularity;
-use crate::theory::plan::{PlannedRidge, Problem as PlanProblem, Target};
+use crate::theory::plan::{PlanProblem, PlannedRidge, Target};
 use serde_json::Value;
 use std::cell::RefCell;
 

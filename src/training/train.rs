@@ -10,7 +10,7 @@ use super::fit::bandwidth::{mean_distance, median_distance};
 use super::fit::classifier::Classification;
 use super::fit::exact::fit_exactly;
 use super::fit::ridge::{Fit, fit};
-use super::fit::search::Problem;
+use super::fit::search::FitProblem;
 use super::rows::classes::{ClassWeight, Classes, check_total_weight};
 use super::rows::parted_rows::{PartedRows, groups};
 use super::rows::passes::Run;
@@ -57,13 +57,13 @@ pub fn train(
     let mut run = Run { rows, threads: resources.threads, observer, class_weights: None };
     let (moments, targets) = run.moments(&encoding)?;
     check_learnable(&run, &encoding, &moments, schema, &targets)?;
-    let outputs = Outputs::of(schema, &targets, &mut run, spec.class_weight)?;
+    let outputs = Coded::of(schema, &targets, &mut run, spec.class_weight)?;
     let (run, coding) = (&run, &outputs.coding);
     clock.lap(Stage::Scale);
 
     let Chosen { scaling, inputs, kernel, .. } = choose(run, &encoding, &moments, coding, spec)?;
     let spec = &TrainSpec { scaling: Some(scaling), ..spec.clone() };
-    let problem = Problem { run, inputs: &inputs, coding };
+    let problem = FitProblem { run, inputs: &inputs, coding };
     clock.lap(Stage::Search);
 
     let map = spec.sample_map(kernel, spec.feature_count, inputs.input_dim());
@@ -116,14 +116,14 @@ pub fn train(
 }
 
 /// What is predicted and how it is coded for the fit.
-struct Outputs {
+struct Coded {
     head: Head,
     coding: TargetCoding,
     /// Of the training rows of a classification, with class weights.
     classes: Option<Classes>,
 }
 
-impl Outputs {
+impl Coded {
     fn of(schema: &Schema, targets: &[ColumnMoments], run: &mut Run, rule: ClassWeight) -> Result<Self, TrainError> {
         if schema.task == Task::Regression {
             let targets_named = schema.target_columns().map(|column| column.name.clone()).collect();
@@ -215,7 +215,7 @@ fn choose(
         let scaling = Scaling::fit(rule, moments);
         let variances = scaling.scaled_variances(moments);
         let inputs = InputPipeline { encoding: encoding.clone(), scaling };
-        let (kernel, error) = resolve_kernel(&Problem { run, inputs: &inputs, coding }, spec, &variances)?;
+        let (kernel, error) = resolve_kernel(&FitProblem { run, inputs: &inputs, coding }, spec, &variances)?;
         if best.as_ref().is_none_or(|best| error < best.error) {
             best = Some(Chosen { scaling: rule, inputs, kernel, error });
         }
@@ -224,7 +224,7 @@ fn choose(
 }
 
 /// The kernel with its bandwidth, and the error of a search for it.
-fn resolve_kernel(problem: &Problem, spec: &TrainSpec, variances: &[f64]) -> Result<(Kernel, f64), TrainError> {
+fn resolve_kernel(problem: &FitProblem, spec: &TrainSpec, variances: &[f64]) -> Result<(Kernel, f64), TrainError> {
     let (run, inputs) = (problem.run, problem.inputs);
     let (bandwidth, error) = match spec.bandwidth {
         BandwidthRule::Fixed(value) => (value, 0.0),

@@ -8,7 +8,7 @@ use super::assess::evaluation::evaluate;
 use super::assess::feature_jackknife::jackknife;
 use super::assess::fit_evidence::evidence;
 use super::fit::ridge::refit;
-use super::fit::search::Problem;
+use super::fit::search::FitProblem;
 use super::rows::parted_rows::{PartedRows, groups};
 use super::rows::passes::Run;
 use super::spec::check_dataset::check_weight;
@@ -65,7 +65,7 @@ pub fn update(
     let (moments, _) = run.moments(&model.inputs.encoding)?;
     clock.lap(Stage::Scale);
 
-    let problem = Problem { run: &run, inputs: &model.inputs, coding: &statistics.coding };
+    let problem = FitProblem { run: &run, inputs: &model.inputs, coding: &statistics.coding };
     let fit = refit(&problem, spec, &model.map, &statistics.gram, model.precision, &mut clock)?;
 
     let added = run.rows.count(Part::Training);

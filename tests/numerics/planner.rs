@@ -3,7 +3,7 @@
 use crate::golden::{assert_close, load, number};
 use bochner::theory::Form;
 use bochner::theory::papers::rudi_rosasco::{Regularity, rate, worst_case_rate};
-use bochner::theory::plan::{PlannedRidge, Problem, Target, plan};
+use bochner::theory::plan::{PlanProblem, PlannedRidge, Target, plan};
 
 #[test]
 fn rates_are_the_golden_ones() {
@@ -22,7 +22,7 @@ fn rates_are_the_golden_ones() {
         assert_close(found.feature_exponent, number(&row["feature_exponent"]), 1e-12, "feature_exponent");
 
         // The plan of that theorem is the same count, as columns, and says that it is a rate.
-        let problem = Problem {
+        let problem = PlanProblem {
             sample_count: n,
             input_dim: 5,
             feature_bound: b,

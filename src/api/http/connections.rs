@@ -1,7 +1,7 @@
 //! Connections: HTTP/1.1 with keep-alive, a task for each.
 
 use super::idle::{Felt, Pulse};
-use crate::api::Front;
+use crate::api::Dispatch;
 use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -27,7 +27,7 @@ enum Word {
 
 /// Answers until `stop` ends, then lets every connection finish the request it is at. A connection on which nothing
 /// happens is closed.
-pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output = ()>) {
+pub async fn serve(listener: TcpListener, front: Dispatch, stop: impl Future<Output = ()>) {
     // Each connection holds a receiver: it hears what is told to all, and is counted.
     let (telling, hearing) = watch::channel(Word::Look);
     let idle = front.connection_idle();
@@ -62,7 +62,7 @@ pub async fn serve(listener: TcpListener, front: Front, stop: impl Future<Output
     telling.closed().await;
 }
 
-async fn answer(stream: TcpStream, front: Front, mut hearing: watch::Receiver<Word>) {
+async fn answer(stream: TcpStream, front: Dispatch, mut hearing: watch::Receiver<Word>) {
     let _ = stream.set_nodelay(true); // an answer is one write: there is nothing to wait for
     let pulse = &Pulse::default();
     let socket = TokioIo::new(Felt { stream, pulse });

@@ -15,12 +15,12 @@ use tower::ServiceExt;
 
 /// All routes; a clone is two counts.
 #[derive(Clone)]
-pub struct Front {
+pub struct Dispatch {
     state: AppState,
     routes: Router,
 }
 
-impl Front {
+impl Dispatch {
     /// The way in to an app.
     pub fn new(state: AppState) -> Self {
         Self { routes: router(state.clone()), state }

@@ -7,7 +7,7 @@ use crate::dataset::DatasetError;
 use crate::jobs::JobError;
 use crate::model::{ArtifactError, OnnxError, RegistryError};
 use crate::request::problem::{Problem, pointer};
-use crate::serving::{Refusal, ShelfError};
+use crate::serving::{ModelCacheError, Refusal};
 use crate::telemetry::Outcome;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -263,12 +263,12 @@ impl From<ArtifactError> for ApiError {
     }
 }
 
-impl From<ShelfError> for ApiError {
-    fn from(error: ShelfError) -> Self {
+impl From<ModelCacheError> for ApiError {
+    fn from(error: ModelCacheError) -> Self {
         match error {
-            ShelfError::Unloaded { .. } => Self::new(StatusCode::CONFLICT, "model_unloaded", error.to_string()),
-            ShelfError::Registry(error) => error.into(),
-            ShelfError::NotReady(error) => Self::internal(error),
+            ModelCacheError::Unloaded { .. } => Self::new(StatusCode::CONFLICT, "model_unloaded", error.to_string()),
+            ModelCacheError::Registry(error) => error.into(),
+            ModelCacheError::NotReady(error) => Self::internal(error),
         }
     }
 }

@@ -19,12 +19,12 @@ const IN_MEMORY: usize = 4 << 20;
 const BUFFER: usize = 64 << 10;
 
 /// Bytes of an answer that is not sent yet.
-pub(crate) struct Spool {
+pub(crate) struct AnswerSpool {
     target: BufWriter<SpooledTempFile>,
     written: Rc<Cell<u64>>,
 }
 
-impl Spool {
+impl AnswerSpool {
     /// An empty one; its file, should it need one, lies in the data directory and vanishes with it.
     pub(crate) fn new(data_dir: &Path) -> Self {
         let target = spooled_tempfile_in(IN_MEMORY, data_dir.join("tmp"));
@@ -44,7 +44,7 @@ impl Spool {
     }
 }
 
-impl Write for Spool {
+impl Write for AnswerSpool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.target.write(bytes)?;
         self.written.set(self.written.get() + count as u64);

@@ -10,7 +10,7 @@ use crate::api::http::watch::Watch;
 use crate::dataset::CsvOptions;
 use crate::model::{FittedModel, Predictions};
 use crate::serving::{
-    Answer, Format, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock, RowReader, ScoringRequest,
+    Answer, Format, OutputRequest, Outputs, ReadyModel, Refusal, RequestRows, RowReader, ScoringRequest,
 };
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Json;
@@ -93,7 +93,7 @@ fn decode(
     headers: &HeaderMap,
     body: &Bytes,
     limit: usize,
-) -> Result<(RowBlock, &'static str, Outputs), ApiError> {
+) -> Result<(RequestRows, &'static str, Outputs), ApiError> {
     let fitted = model.predictor.model();
     let (block, place, asked) = match media_type(headers).as_ref() {
         "" | "application/json" if body.is_empty() => return Err(ApiError::empty_body()),
@@ -117,9 +117,9 @@ fn encode(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> R
 }
 
 /// CSV with a header, unless the content type says otherwise.
-fn read_csv(body: &Bytes, headers: &HeaderMap, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+fn read_csv(body: &Bytes, headers: &HeaderMap, model: &FittedModel, limit: usize) -> Result<RequestRows, Refusal> {
     let options = CsvOptions { delimiter: b',', header: csv_header(headers) };
-    let mut rows = RowBlock::of(model);
+    let mut rows = RequestRows::of(model);
     if let Some(mut reader) = RowReader::open(Format::Csv, body.as_ref(), options, model)? {
         while let Some(block) = reader.next_block()? {
             rows.append(block);

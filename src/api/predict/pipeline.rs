@@ -5,7 +5,7 @@ use crate::api::http::body::{WholeBody, read_whole_and};
 use crate::api::http::error::ApiError;
 use crate::api::state::blocking;
 use crate::model::Predictions;
-use crate::serving::{BatchError, Outputs, ReadyModel, RowBlock, refuse_not_finite};
+use crate::serving::{BatchError, Outputs, ReadyModel, RequestRows, refuse_not_finite};
 use crate::telemetry::{Outcome, Protocol};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -70,13 +70,13 @@ pub(crate) async fn sized<T: Send + 'static>(
 /// Computes what is asked for. `list` leads to the rows in the request, for errors.
 pub(crate) async fn score(
     model: &ReadyModel,
-    mut block: RowBlock,
+    mut block: RequestRows,
     outputs: &Outputs,
     deadline: Instant,
     list: &str,
     laps: &mut Laps,
 ) -> Result<Predictions, ApiError> {
-    let places = std::mem::take(&mut block.places);
+    let locations = std::mem::take(&mut block.locations);
     let (extras, rows, unknown_levels) = (outputs.extras(), block.len(), block.unknown_levels);
     let predictions = if rows * model.predictor.operations_per_row(extras) <= INLINE_WORK {
         let rows: Vec<&[f64]> = block.rows().collect();
@@ -88,7 +88,7 @@ pub(crate) async fn score(
         laps.end(); // the batcher has told how long it took
         predicted.map_err(|error| shed(model, error))?
     };
-    refuse_not_finite(&predictions, &places, list)?;
+    refuse_not_finite(&predictions, &locations, list)?;
     model.meters.predicted(rows);
     if unknown_levels > 0 {
         model.meters.unknown_levels.inc_by(unknown_levels);

@@ -6,7 +6,7 @@ use crate::api::AppState;
 use crate::api::http::body::{blocking_reader, content_encoding, refuse_announced};
 use crate::api::http::error::ApiError;
 use crate::api::http::response_memory::typed;
-use crate::api::http::spool::{Spool, Spooled};
+use crate::api::http::spool::{AnswerSpool, Spooled};
 use crate::api::state::blocking;
 use crate::dataset::ContentEncoding;
 use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowReader, refuse_not_finite};
@@ -40,7 +40,7 @@ pub(crate) async fn answer_table(
     let body = blocking_reader(body, state.config.upload_idle_seconds);
     let output = options.output;
     let client = Client::default();
-    let table = Table {
+    let table = TableRequest {
         model: Arc::clone(model),
         options,
         outputs,
@@ -77,7 +77,7 @@ impl Drop for Client {
 }
 
 /// A table on its way.
-struct Table {
+struct TableRequest {
     model: Arc<ReadyModel>,
     options: Options,
     outputs: Outputs,
@@ -89,13 +89,13 @@ struct Table {
     gone: Arc<AtomicBool>,
 }
 
-impl Table {
+impl TableRequest {
     /// The answer and how many rows it has.
     fn predict(&self, source: impl Read) -> Result<(Spooled, usize), ApiError> {
         let (model, outputs) = (&self.model, &self.outputs);
         let fitted = model.predictor.model();
         let entry = &model.entry;
-        let spool = Spool::new(&self.data_dir);
+        let spool = AnswerSpool::new(&self.data_dir);
         let length = spool.length();
         let mut writer = AnswerWriter::begin(self.options.output, spool, &entry.name, entry.version)?;
         let Some(mut reader) = RowReader::open(self.options.input, source, self.options.csv, fitted)? else {
@@ -107,11 +107,11 @@ impl Table {
             let Some(mut block) = reader.next_block()? else { break };
             model.meters.decode.observe(start.elapsed());
             let (rows, unknown_levels) = (block.len(), block.unknown_levels);
-            let places = std::mem::take(&mut block.places);
+            let locations = std::mem::take(&mut block.locations);
             self.refuse_long(writer.rows + rows, length.get())?;
             let predicted = model.batcher.predict(block, outputs.extras(), Instant::now() + self.patience, true);
             let predictions = runtime.block_on(predicted).map_err(|error| shed(model, error))?;
-            refuse_not_finite(&predictions, &places, "/rows")?;
+            refuse_not_finite(&predictions, &locations, "/rows")?;
             let start = Instant::now();
             writer.write(Answer { outputs, model: fitted, predictions: &predictions })?;
             model.meters.encode.observe(start.elapsed());

@@ -30,7 +30,7 @@ pub(crate) async fn point(
     let entry = state.registry.find(&name, Some(version))?;
     let answer = json!({"model": name, "alias": alias, "version": version});
     let is_new = blocking(move || -> Result<bool, ApiError> {
-        state.shelf.get(&entry)?;
+        state.model_cache.get(&entry)?;
         Ok(state.registry.point(&name, &alias, version)?)
     })
     .await?;

@@ -76,7 +76,7 @@ pub(crate) async fn import(
         let unusable = |error: NotReady| ApiError::invalid_field("invalid_artifact", "", error.to_string());
         let predictor = make_ready(model).map_err(unusable)?;
         let stored = importer.registry.store(&uuid::Uuid::now_v7().to_string(), predictor.model())?;
-        let put = |version: &Arc<ModelVersion>| importer.shelf.put(version, predictor);
+        let put = |version: &Arc<ModelVersion>| importer.model_cache.put(version, predictor);
         Ok(importer.registry.publish(&name, &stored, &description, None, put)?)
     })
     .await?;

@@ -38,7 +38,7 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         return Err(ApiError::invalid("invalid_job", problems));
     }
     let entry = state.registry.find(name, version)?;
-    let ready = state.shelf.get(&entry)?;
+    let ready = state.model_cache.get(&entry)?;
     let model = ready.predictor.model();
     let report = &model.report;
     let conflict = |detail: String| Err(ApiError::new(StatusCode::CONFLICT, "model_not_certifiable", detail));

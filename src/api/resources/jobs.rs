@@ -5,7 +5,7 @@ use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{Id, JsonBody, QueryFields};
 use crate::api::state::blocking;
-use crate::jobs::{Job, JobError, NewJob, Progress, Status};
+use crate::jobs::{Job, JobError, JobStatus, NewJob, Progress};
 use crate::model::check_model_name;
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
@@ -75,8 +75,8 @@ pub(crate) async fn list(State(state): State<AppState>, query: QueryFields) -> R
     let query = query.only(&["status", "model", "limit", "cursor"])?;
     let status = match query.text("status") {
         None => None,
-        Some(name) => Some(Status::from_name(name).ok_or_else(|| {
-            let names = Status::ALL.map(Status::name).join(", ");
+        Some(name) => Some(JobStatus::from_name(name).ok_or_else(|| {
+            let names = JobStatus::ALL.map(JobStatus::name).join(", ");
             ApiError::invalid_field("invalid_parameter", "?status", format!("must be one of {names}"))
         })?),
     };
@@ -122,7 +122,7 @@ pub(crate) async fn view(state: &AppState, job: Job) -> Result<Value, ApiError> 
 fn render(job: &Job, progress: Option<Progress>) -> Value {
     let result = job.result.as_ref();
     // Read a moment later, it may already be of the next state.
-    let running = matches!(job.status, Status::Running | Status::Canceling);
+    let running = matches!(job.status, JobStatus::Running | JobStatus::Canceling);
     let progress = progress.filter(|_| running).map(
         |progress| json!({"stage": progress.stage, "fraction": progress.fraction, "eta_seconds": progress.eta_seconds}),
     );

@@ -53,10 +53,10 @@ pub(crate) async fn delete_version(
 async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<StatusCode, ApiError> {
     blocking(move || -> Result<_, RegistryError> {
         for removed in state.registry.delete(&name, version)? {
-            state.shelf.forget(&removed);
+            state.model_cache.forget(&removed);
         }
         if state.registry.list(Some(&name)).is_empty() {
-            state.shelf.load(&name); // whoever takes the name next begins anew
+            state.model_cache.load(&name); // whoever takes the name next begins anew
         }
         Ok(())
     })

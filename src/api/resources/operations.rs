@@ -3,7 +3,7 @@
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::state::blocking;
-use crate::jobs::{JobError, Status};
+use crate::jobs::{JobError, JobStatus};
 use crate::telemetry::StatusLabel;
 use crate::theory;
 use crate::training::Learner;
@@ -39,7 +39,7 @@ pub(crate) async fn version() -> Json<Value> {
 pub(crate) async fn metrics(State(state): State<AppState>) -> Result<impl IntoResponse, ApiError> {
     const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = blocking(move || -> Result<_, JobError> {
-        for status in Status::ALL {
+        for status in JobStatus::ALL {
             let count = i64::try_from(state.jobs.count(status)?).unwrap_or(i64::MAX);
             state.metrics.jobs.get_or_create(&StatusLabel { status: status.name() }).set(count);
         }

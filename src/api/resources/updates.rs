@@ -37,7 +37,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     }
     let dataset = state.datasets.find(dataset)?;
     let entry = state.registry.find(name, version)?;
-    let ready = state.shelf.get(&entry)?;
+    let ready = state.model_cache.get(&entry)?;
     let model = ready.predictor.model();
     let limits = SpecLimits { feature_count: model.map.feature_count() };
     let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 /// Where in a cell the text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum QuoteState {
     Start,
     Bare,
     Quoted,
@@ -16,31 +16,31 @@ enum Place {
 /// Follows the text of records as it is read, piece by piece.
 pub(crate) struct Quotes {
     delimiter: u8,
-    place: Place,
+    place: QuoteState,
 }
 
 impl Quotes {
     pub(crate) fn new(delimiter: u8) -> Self {
-        Self { delimiter, place: Place::Start }
+        Self { delimiter, place: QuoteState::Start }
     }
 
     /// Goes over the next piece; tells what is wrong with it.
     pub(crate) fn pass(&mut self, text: &[u8]) -> Result<(), &'static str> {
         // Most text has no quotes at all.
-        if matches!(self.place, Place::Start | Place::Bare) && !text.contains(&b'"') {
+        if matches!(self.place, QuoteState::Start | QuoteState::Bare) && !text.contains(&b'"') {
             if let Some(&last) = text.last() {
-                self.place = if self.ends_cell(last) { Place::Start } else { Place::Bare };
+                self.place = if self.ends_cell(last) { QuoteState::Start } else { QuoteState::Bare };
             }
             return Ok(());
         }
         for &byte in text {
             self.place = match (self.place, byte) {
-                (Place::Quoted, b'"') => Place::Quote,
-                (Place::Start | Place::Quote, b'"') | (Place::Quoted, _) => Place::Quoted,
-                (_, byte) if self.ends_cell(byte) => Place::Start,
-                (Place::Start | Place::Bare, _) => Place::Bare,
-                (Place::Quote | Place::Closed, b' ' | b'\t') => Place::Closed,
-                (Place::Quote | Place::Closed, _) => return Err("text after a closing quote"),
+                (QuoteState::Quoted, b'"') => QuoteState::Quote,
+                (QuoteState::Start | QuoteState::Quote, b'"') | (QuoteState::Quoted, _) => QuoteState::Quoted,
+                (_, byte) if self.ends_cell(byte) => QuoteState::Start,
+                (QuoteState::Start | QuoteState::Bare, _) => QuoteState::Bare,
+                (QuoteState::Quote | QuoteState::Closed, b' ' | b'\t') => QuoteState::Closed,
+                (QuoteState::Quote | QuoteState::Closed, _) => return Err("text after a closing quote"),
             };
         }
         Ok(())
@@ -48,7 +48,7 @@ impl Quotes {
 
     /// What is wrong where the text ends here.
     pub(crate) fn finish(&self) -> Result<(), &'static str> {
-        if self.place == Place::Quoted { Err("a quote is left open") } else { Ok(()) }
+        if self.place == QuoteState::Quoted { Err("a quote is left open") } else { Ok(()) }
     }
 
     fn ends_cell(&self, byte: u8) -> bool {

@@ -1,7 +1,7 @@
 //! Names, versions and where their artifacts lie.
 
 use super::version::ModelReference;
-use super::version_index::{Catalogue, Entry, from_row};
+use super::version_index::{IndexEntry, VersionIndex, from_row};
 use crate::model::{FittedModel, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
 use crate::storage::database::{Database, now};
 use crate::storage::files::{DataDir, at_path, hex, sweep};
@@ -27,13 +27,13 @@ pub struct StoredArtifact {
 pub struct ModelRegistry {
     directory: DataDir,
     database: Database,
-    catalogue: Arc<RwLock<Catalogue>>,
+    catalogue: Arc<RwLock<VersionIndex>>,
 }
 
 impl ModelRegistry {
     /// Opens the registry and removes artifacts that no version refers to.
     pub fn open(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
-        let catalogue = Arc::new(RwLock::new(database.read(Catalogue::read)?));
+        let catalogue = Arc::new(RwLock::new(database.read(VersionIndex::read)?));
         let registry = Self { directory, database, catalogue };
         let known: HashSet<String> = registry.list(None).iter().map(|version| version.artifact.clone()).collect();
         sweep(&registry.directory.artifacts(), |stem| known.contains(stem))?;
@@ -271,13 +271,13 @@ impl ModelRegistry {
     /// database; the swap is made while the connection is held, so that the last one to come has read the last state.
     fn refresh(&self, name: &str) -> Result<(), RegistryError> {
         self.database.read(|connection| {
-            let entry = Entry::read(connection, name)?;
+            let entry = IndexEntry::read(connection, name)?;
             self.catalogue.write().unwrap_or_else(PoisonError::into_inner).put(name, entry);
             Ok(())
         })
     }
 
-    fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {
+    fn catalogue(&self) -> RwLockReadGuard<'_, VersionIndex> {
         self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
     }
 

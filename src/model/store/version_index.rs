@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 /// The models of a registry by name; the database is the truth, this is its mirror.
 #[derive(Debug, Default)]
-pub(crate) struct Catalogue {
-    models: BTreeMap<String, Entry>,
+pub(crate) struct VersionIndex {
+    models: BTreeMap<String, IndexEntry>,
 }
 
 /// One model.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     /// Newest first.
     versions: Vec<Arc<ModelVersion>>,
     aliases: BTreeMap<String, u32>,
 }
 
-impl Entry {
+impl IndexEntry {
     /// What the database holds of a model.
     pub(crate) fn read(connection: &Connection, name: &str) -> Result<Self, RegistryError> {
         let mut query = connection.prepare("SELECT * FROM models WHERE name = ?1 ORDER BY version DESC")?;
@@ -31,21 +31,21 @@ impl Entry {
     }
 }
 
-impl Catalogue {
+impl VersionIndex {
     /// Everything that the database holds.
     pub(crate) fn read(connection: &Connection) -> Result<Self, RegistryError> {
         let mut catalogue = Self::default();
         let mut query = connection.prepare("SELECT DISTINCT name FROM models")?;
         let names: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for name in names {
-            let entry = Entry::read(connection, &name)?;
+            let entry = IndexEntry::read(connection, &name)?;
             catalogue.put(&name, entry);
         }
         Ok(catalogue)
     }
 
     /// Puts what was read of a model in the place of what was known.
-    pub(crate) fn put(&mut self, name: &str, entry: Entry) {
+    pub(crate) fn put(&mut self, name: &str, entry: IndexEntry) {
         if entry.versions.is_empty() {
             self.models.remove(name);
         } else {

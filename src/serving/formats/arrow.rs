@@ -4,8 +4,8 @@ use super::BLOCK_ROWS;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::serving::columns::{AnswerColumn, Cells};
-use crate::serving::request_rows::{Layout, RowBlock};
-use crate::serving::row_locations::Places;
+use crate::serving::request_rows::{Layout, RequestRows};
+use crate::serving::row_locations::RowLocations;
 use crate::serving::{Answer, Refusal};
 use crate::telemetry::expecting_panics;
 use arrow_array::builder::{ListBuilder, StringBuilder};
@@ -52,14 +52,14 @@ impl<'m, R: Read> ArrowRows<'m, R> {
         Self { source, model, decoder, pending, layout: None, current: None, batch: 0, taken: 0 }
     }
 
-    pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
+    pub(super) fn next_block(&mut self) -> Result<Option<RequestRows>, Refusal> {
         loop {
             if let Some((batch, start)) = self.current.take()
                 && start < batch.num_rows()
             {
                 let rows = BLOCK_ROWS.min(batch.num_rows() - start);
                 let mut block = self.read_rows(&batch.slice(start, rows), start)?;
-                block.places = Places::Batch { number: self.batch - 1, start };
+                block.locations = RowLocations::Batch { number: self.batch - 1, start };
                 self.current = Some((batch, start + rows));
                 return Ok(Some(block));
             }
@@ -120,8 +120,8 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     }
 
     /// The rows of a part of the current batch that begins at row `start`.
-    fn read_rows(&self, batch: &RecordBatch, start: usize) -> Result<RowBlock, Refusal> {
-        let mut block = RowBlock::of(self.model);
+    fn read_rows(&self, batch: &RecordBatch, start: usize) -> Result<RequestRows, Refusal> {
+        let mut block = RequestRows::of(self.model);
         block.begin_rows(batch.num_rows());
         let positions = self.layout.iter().flat_map(|layout| &layout.positions);
         for ((column, known), &position) in self.model.inputs.encoding.columns.iter().enumerate().zip(positions) {
@@ -215,18 +215,18 @@ fn numbers<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, widen: fn(T::Native
 
 /// Answers as an Arrow stream.
 pub(super) struct ArrowWriter<W: Write> {
-    state: State<W>,
+    state: ArrowState<W>,
 }
 
 /// The stream begins with the first block, which tells the columns.
-enum State<W: Write> {
+enum ArrowState<W: Write> {
     New(Option<W>),
     Begun(Box<StreamWriter<W>>),
 }
 
 impl<W: Write> ArrowWriter<W> {
     pub(super) fn new(target: W) -> Self {
-        Self { state: State::New(Some(target)) }
+        Self { state: ArrowState::New(Some(target)) }
     }
 
     pub(super) fn write(&mut self, answer: Answer) -> io::Result<()> {
@@ -236,23 +236,23 @@ impl<W: Write> ArrowWriter<W> {
             Field::new(column.name.clone(), array.data_type().clone(), true)
         };
         let schema = Arc::new(Schema::new(columns.iter().zip(&arrays).map(field).collect::<Vec<_>>()));
-        if let State::New(target) = &mut self.state
+        if let ArrowState::New(target) = &mut self.state
             && let Some(target) = target.take()
         {
             let writer = StreamWriter::try_new(target, &schema).map_err(unwritten)?;
-            self.state = State::Begun(Box::new(writer));
+            self.state = ArrowState::Begun(Box::new(writer));
         }
         let batch = RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?;
         match &mut self.state {
-            State::Begun(writer) => writer.write(&batch).map_err(unwritten),
-            State::New(_) => Err(io::Error::other("the stream did not begin")),
+            ArrowState::Begun(writer) => writer.write(&batch).map_err(unwritten),
+            ArrowState::New(_) => Err(io::Error::other("the stream did not begin")),
         }
     }
 
     pub(super) fn finish(self) -> io::Result<W> {
         match self.state {
-            State::Begun(writer) => writer.into_inner().map_err(unwritten),
-            State::New(target) => target.ok_or_else(|| io::Error::other("the stream did not begin")),
+            ArrowState::Begun(writer) => writer.into_inner().map_err(unwritten),
+            ArrowState::New(target) => target.ok_or_else(|| io::Error::other("the stream did not begin")),
         }
     }
 }

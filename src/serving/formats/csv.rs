@@ -4,7 +4,7 @@ use super::BLOCK_ROWS;
 use crate::dataset::{CsvOptions, CsvTable};
 use crate::model::FittedModel;
 use crate::serving::columns::Cells;
-use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::{Answer, Refusal};
 use std::io::{self, Read, Write};
 
@@ -41,11 +41,11 @@ impl<'m, R: Read> CsvRows<'m, R> {
         Ok(Self { table, layout, spare, model })
     }
 
-    pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
-        let mut block = RowBlock::of(self.model);
+    pub(super) fn next_block(&mut self) -> Result<Option<RequestRows>, Refusal> {
+        let mut block = RequestRows::of(self.model);
         while block.len() < BLOCK_ROWS && self.table.advance()? {
             block.begin_row();
-            block.places.push_line(self.table.line());
+            block.locations.push_line(self.table.line());
             for &position in &self.spare {
                 self.table.cell(position)?; // what is no text is no CSV, whoever reads it
             }

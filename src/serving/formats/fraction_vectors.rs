@@ -19,7 +19,7 @@ const BEFORE: usize = WIDTH + 1;
 type Window = [u8; BEFORE + WIDTH];
 
 /// Numbers to be read and where they are put.
-pub(super) struct Run<'a> {
+pub(super) struct FractionRun<'a> {
     pub(super) simd: V3,
     pub(super) text: &'a [u8],
     pub(super) start: usize,
@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-impl NullaryFnOnce for Run<'_> {
+impl NullaryFnOnce for FractionRun<'_> {
     type Output = usize;
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use super::json::{NOT_A_CELL, read_cell, too_many_rows};
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::serving::Refusal;
-use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::request_rows::{Layout, RequestRows};
 use jiter::{Jiter, Peek};
 
 /// Rows in the order of the request: which column a cell belongs to may be told only after them.
@@ -108,10 +108,10 @@ impl Grid {
     /// The rows as a model takes them, put into an empty block. Without a layout they are in the model's own order.
     pub(super) fn into_block(
         mut self,
-        mut block: RowBlock,
+        mut block: RequestRows,
         model: &FittedModel,
         layout: Option<Layout>,
-    ) -> Result<RowBlock, Refusal> {
+    ) -> Result<RequestRows, Refusal> {
         let columns = &model.inputs.encoding.columns;
         let expected = layout.as_ref().map_or(columns.len(), |layout| layout.width);
         if self.width != expected {

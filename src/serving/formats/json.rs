@@ -8,7 +8,7 @@ use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::request::problem::pointer;
 use crate::request::suggest;
-use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::{OutputRequest, Refusal};
 use jiter::{Jiter, JiterError, Peek};
 
@@ -16,7 +16,7 @@ use jiter::{Jiter, JiterError, Peek};
 #[derive(Debug)]
 pub struct JsonRequest {
     /// Its rows.
-    pub block: RowBlock,
+    pub block: RequestRows,
     /// Where they stand: `/rows` or `/records`.
     pub place: &'static str,
     /// What is asked for.
@@ -63,7 +63,7 @@ impl Member {
 struct Members {
     rows: Option<Grid>,
     columns: Option<Vec<String>>,
-    records: Option<RowBlock>,
+    records: Option<RequestRows>,
     outputs: OutputRequest,
     /// By the number of the member.
     seen: [bool; Member::ALL.len()],
@@ -148,7 +148,9 @@ impl Members {
     fn read(&mut self, member: Member, json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
         match member {
             Member::Rows => self.rows = Some(Grid::read(json, "/rows", model, limit)?),
-            Member::Records => self.records = Some(read_records(json, RowBlock::of(model), model, "/records", limit)?),
+            Member::Records => {
+                self.records = Some(read_records(json, RequestRows::of(model), model, "/records", limit)?);
+            }
             Member::Columns => {
                 let names: Option<Vec<String>> = serde_json::from_value(read_small(json, "/columns")?).ok();
                 self.columns = Some(names.ok_or_else(|| Refusal::invalid("/columns", "must be a list of texts"))?);
@@ -175,7 +177,7 @@ impl Members {
         match (self.rows, self.records, self.columns) {
             (Some(grid), None, columns) => {
                 let layout = columns.map(|names| Layout::named(model, &names, "/columns")).transpose()?;
-                let block = grid.into_block(RowBlock::of(model), model, layout)?;
+                let block = grid.into_block(RequestRows::of(model), model, layout)?;
                 Ok(JsonRequest { block, place: "/rows", outputs })
             }
             (None, Some(block), None) => Ok(JsonRequest { block, place: "/records", outputs }),
@@ -192,11 +194,11 @@ const EITHER: &str = "send either 'rows' or 'records'";
 /// A list of records into rows of the model, put into an empty block.
 pub(super) fn read_records(
     json: &mut Jiter,
-    mut block: RowBlock,
+    mut block: RequestRows,
     model: &FittedModel,
     place: &str,
     limit: usize,
-) -> Result<RowBlock, Refusal> {
+) -> Result<RequestRows, Refusal> {
     let malformed = |json: &Jiter, error: JiterError| Refusal::json(json, &error);
     if json.peek().map_err(|error| malformed(json, error))? != Peek::Array {
         return Err(Refusal::unlike(json, place, "must be a list"));
@@ -233,7 +235,7 @@ pub(super) fn read_record(
     json: &mut Jiter,
     peek: Peek,
     (model, columns_by_name): (&FittedModel, &Names),
-    block: &mut RowBlock,
+    block: &mut RequestRows,
     place: &str,
 ) -> Result<(), Refusal> {
     if peek != Peek::Object {
@@ -281,7 +283,7 @@ pub(super) fn read_record(
 pub(super) fn read_row(
     json: &mut Jiter,
     model: &FittedModel,
-    block: &mut RowBlock,
+    block: &mut RequestRows,
     place: &str,
 ) -> Result<(), Refusal> {
     let columns = &model.inputs.encoding.columns;
@@ -351,7 +353,7 @@ pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Optio
 mod tests {
     use super::*;
 
-    /// The quick way and the careful one give the same rows, and the same refusals with their places.
+    /// The quick way and the careful one give the same rows, and the same refusals with their locations.
     #[test]
     fn what_is_scanned_is_what_is_read_with_care() {
         let model = crate::model::decode(include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner")).unwrap();

@@ -43,7 +43,7 @@ pub use row_scan::RowScan;
 pub use scoring_request::ScoringRequest;
 
 use super::answer::RowAnswer;
-use super::request_rows::RowBlock;
+use super::request_rows::RequestRows;
 use super::{Answer, Refusal};
 use crate::dataset::CsvOptions;
 use crate::model::FittedModel;
@@ -114,7 +114,7 @@ impl<'m, R: Read> RowReader<'m, R> {
     }
 
     /// The next rows; none at the end.
-    pub fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
+    pub fn next_block(&mut self) -> Result<Option<RequestRows>, Refusal> {
         match self {
             Self::Csv(rows) => rows.next_block(),
             Self::Ndjson(rows) => rows.next_block(),
@@ -125,12 +125,12 @@ impl<'m, R: Read> RowReader<'m, R> {
 
 /// Answers that stream out, a block at a time.
 pub struct AnswerWriter<W: Write> {
-    output: Output<W>,
+    output: Destination<W>,
     /// Rows written.
     pub rows: usize,
 }
 
-enum Output<W: Write> {
+enum Destination<W: Write> {
     Json(W),
     Ndjson(W),
     Csv(W),
@@ -147,11 +147,11 @@ impl<W: Write> AnswerWriter<W> {
                 target.write_all(b"\",\"version\":")?;
                 serde_json::to_writer(&mut target, &version)?;
                 target.write_all(b",\"predictions\":[")?;
-                Output::Json(target)
+                Destination::Json(target)
             }
-            Format::Ndjson => Output::Ndjson(target),
-            Format::Csv => Output::Csv(target),
-            Format::Arrow => Output::Arrow(Box::new(ArrowWriter::new(target))),
+            Format::Ndjson => Destination::Ndjson(target),
+            Format::Csv => Destination::Csv(target),
+            Format::Arrow => Destination::Arrow(Box::new(ArrowWriter::new(target))),
         };
         Ok(Self { output, rows: 0 })
     }
@@ -161,7 +161,7 @@ impl<W: Write> AnswerWriter<W> {
         let is_first = self.rows == 0;
         self.rows += answer.predictions.values.nrows();
         match &mut self.output {
-            Output::Json(target) => {
+            Destination::Json(target) => {
                 for row in 0..answer.predictions.values.nrows() {
                     if row > 0 || !is_first {
                         target.write_all(b",")?;
@@ -170,21 +170,21 @@ impl<W: Write> AnswerWriter<W> {
                 }
                 Ok(())
             }
-            Output::Ndjson(target) => ndjson::write(answer, target),
-            Output::Csv(target) => csv::write(answer, is_first, target),
-            Output::Arrow(writer) => writer.write(answer),
+            Destination::Ndjson(target) => ndjson::write(answer, target),
+            Destination::Csv(target) => csv::write(answer, is_first, target),
+            Destination::Arrow(writer) => writer.write(answer),
         }
     }
 
     /// Ends the answer and gives back what it was written to.
     pub fn finish(self) -> io::Result<W> {
         match self.output {
-            Output::Json(mut target) => {
+            Destination::Json(mut target) => {
                 target.write_all(b"]}")?;
                 Ok(target)
             }
-            Output::Ndjson(target) | Output::Csv(target) => Ok(target),
-            Output::Arrow(writer) => writer.finish(),
+            Destination::Ndjson(target) | Destination::Csv(target) => Ok(target),
+            Destination::Arrow(writer) => writer.finish(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::names::Names;
 use crate::dataset::BYTE_ORDER_MARK;
 use crate::model::FittedModel;
 use crate::serving::answer::RowAnswer;
-use crate::serving::request_rows::RowBlock;
+use crate::serving::request_rows::RequestRows;
 use crate::serving::{Answer, Refusal};
 use jiter::{Jiter, Peek};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -29,8 +29,8 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
         Self { source, model, names: Names::of(model), line: Vec::new(), number: 0 }
     }
 
-    pub(super) fn next_block(&mut self) -> Result<Option<RowBlock>, Refusal> {
-        let mut block = RowBlock::of(self.model);
+    pub(super) fn next_block(&mut self) -> Result<Option<RequestRows>, Refusal> {
+        let mut block = RequestRows::of(self.model);
         while block.len() < BLOCK_ROWS && self.advance()? {
             if self.line.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -44,7 +44,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
                 }
                 refusal => refusal,
             })?;
-            block.places.push_line(self.number);
+            block.locations.push_line(self.number);
         }
         Ok(Some(block).filter(|block| !block.is_empty()))
     }
@@ -64,7 +64,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
         Ok(read > 0)
     }
 
-    fn read_line(&self, block: &mut RowBlock, place: &str) -> Result<(), Refusal> {
+    fn read_line(&self, block: &mut RequestRows, place: &str) -> Result<(), Refusal> {
         let mut json = Jiter::new(self.line.trim_ascii_end()).with_allow_inf_nan(); // to be refused with line and column
         match json.peek().map_err(|error| Refusal::json(&json, &error))? {
             Peek::Array => read_row(&mut json, self.model, block, place)?,

@@ -1,7 +1,7 @@
 //! Runs of decimal fractions such as `0.25,-1.5,3.0,`: what a table of measured numbers is made of.
 
 #[cfg(target_arch = "x86_64")]
-use super::fraction_vectors::Run;
+use super::fraction_vectors::FractionRun;
 
 /// Reads runs by vector instructions, where the machine has them.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ impl RunReader {
     pub(super) fn read(self, text: &[u8], start: usize, spaced: bool, numbers: &mut Vec<f64>) -> usize {
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = self.simd {
-            return simd.vectorize(Run { simd, text, start, spaced, numbers });
+            return simd.vectorize(FractionRun { simd, text, start, spaced, numbers });
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (text, spaced, numbers);

@@ -28,12 +28,12 @@ pub struct RowScan {
     /// What of the text is read, and what was searched for the end of a row.
     at: usize,
     searched: usize,
-    stage: Stage,
+    stage: ScanStage,
     took: Duration,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Stage {
+enum ScanStage {
     /// The list has not begun.
     Head,
     /// So far there were rows.
@@ -56,7 +56,7 @@ impl RowScan {
             rows: 0,
             at: 0,
             searched: 0,
-            stage: Stage::Head,
+            stage: ScanStage::Head,
             took: Duration::ZERO,
         }
     }
@@ -64,7 +64,7 @@ impl RowScan {
     /// The list of rows that a text begins with, and where it ends.
     pub(super) fn of_list(text: &[u8], model: &FittedModel, limit: usize) -> Option<(Grid, usize)> {
         let at = after(text, 0, b'[')?;
-        Self { at, stage: Stage::Rows, ..Self::of_request(model, limit) }.finish(text)
+        Self { at, stage: ScanStage::Rows, ..Self::of_request(model, limit) }.finish(text)
     }
 
     /// Reads the rows that have come, and tells how many bytes their numbers take. `text` is all of the request so far,
@@ -97,28 +97,29 @@ impl RowScan {
     /// finite numbers.
     pub(super) fn finish(mut self, text: &[u8]) -> Option<(Grid, usize)> {
         self.scan(text);
-        (self.stage == Stage::Ended).then(|| (Grid::of_numbers("/rows", self.width, self.rows, self.numbers), self.at))
+        (self.stage == ScanStage::Ended)
+            .then(|| (Grid::of_numbers("/rows", self.width, self.rows, self.numbers), self.at))
     }
 
     /// Reads on to the end of the list, or of a text that ends with a row.
     fn scan(&mut self, text: &[u8]) {
-        if self.stage == Stage::Head {
+        if self.stage == ScanStage::Head {
             let list = text.starts_with(HEAD).then(|| after(text, HEAD.len(), b'[')).flatten();
             self.at = list.unwrap_or_default();
-            self.stage = if list.is_some() { Stage::Rows } else { Stage::GivenUp };
+            self.stage = if list.is_some() { ScanStage::Rows } else { ScanStage::GivenUp };
         }
-        while self.stage == Stage::Rows && self.at < text.len() {
-            self.stage = self.scan_row(text).unwrap_or(Stage::GivenUp);
+        while self.stage == ScanStage::Rows && self.at < text.len() {
+            self.stage = self.scan_row(text).unwrap_or(ScanStage::GivenUp);
         }
     }
 
     /// One row with the comma before it, or the end of the list. Where one number is a long one, a run of such is
     /// expected behind it.
-    fn scan_row(&mut self, text: &[u8]) -> Option<Stage> {
+    fn scan_row(&mut self, text: &[u8]) -> Option<ScanStage> {
         if self.rows > 0 {
             let Some(next) = after(text, self.at, b',') else {
                 self.at = after(text, self.at, b']')?;
-                return Some(Stage::Ended);
+                return Some(ScanStage::Ended);
             };
             self.at = next;
         }
@@ -149,7 +150,7 @@ impl RowScan {
             self.numbers.reserve(more.min(to_come / 2).min(self.limit.saturating_mul(width)));
         }
         self.rows += 1;
-        (width == self.width && self.rows <= self.limit).then_some(Stage::Rows)
+        (width == self.width && self.rows <= self.limit).then_some(ScanStage::Rows)
     }
 }
 

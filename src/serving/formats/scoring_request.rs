@@ -8,7 +8,7 @@ use super::names::Names;
 use crate::model::FittedModel;
 use crate::request::problem::pointer;
 use crate::request::suggest;
-use crate::serving::request_rows::{Layout, RowBlock};
+use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::{OutputPlace, OutputRequest, Refusal};
 use jiter::{Jiter, JiterError, Peek};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct ScoringRequest {
     /// Its rows.
-    pub block: RowBlock,
+    pub block: RequestRows,
     /// Where they stand.
     pub place: &'static str,
     /// What its `params` ask for.
@@ -55,7 +55,7 @@ impl ScoringRequest {
             match name.as_str() {
                 "dataframe_split" => block = Some(read_split(&mut json, model, limit)?),
                 "dataframe_records" => {
-                    block = Some(read_records(&mut json, RowBlock::of_frame(model), model, &place, limit)?);
+                    block = Some(read_records(&mut json, RequestRows::of_frame(model), model, &place, limit)?);
                 }
                 "instances" => block = Some(read_instances(&mut json, model, &place, limit)?),
                 "inputs" => block = Some(read_inputs(&mut json, model, limit, body.len())?),
@@ -76,7 +76,7 @@ impl ScoringRequest {
 const ONE_TABLE: &str = "send exactly one of dataframe_split, dataframe_records, instances and inputs";
 
 /// `{"columns": […], "data": [[…]], "index": […]}`, as pandas writes it.
-fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<RequestRows, Refusal> {
     const PLACE: &str = "/dataframe_split";
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Object {
         return Err(Refusal::unlike(json, PLACE, "must be an object"));
@@ -103,7 +103,11 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Row
         Layout::named(model, &names, place)
     };
     let layout = columns.map(found).transpose()?;
-    data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(RowBlock::of_frame(model), model, layout)
+    data.ok_or_else(|| Refusal::invalid(PLACE, "has no 'data'"))?.into_block(
+        RequestRows::of_frame(model),
+        model,
+        layout,
+    )
 }
 
 /// The names of a frame's columns; a frame whose columns nobody named has numbers, and its CSV their digits.
@@ -117,8 +121,8 @@ fn column_names(names: &Value) -> Option<Vec<String>> {
 }
 
 /// A list of rows, each a list, a record, or, for a model of one column, a cell.
-fn read_instances(json: &mut Jiter, model: &FittedModel, place: &str, limit: usize) -> Result<RowBlock, Refusal> {
-    let (mut block, names) = (RowBlock::of(model), Names::of(model));
+fn read_instances(json: &mut Jiter, model: &FittedModel, place: &str, limit: usize) -> Result<RequestRows, Refusal> {
+    let (mut block, names) = (RequestRows::of(model), Names::of(model));
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
         return Err(Refusal::unlike(json, place, "must be a list"));
     }
@@ -142,7 +146,7 @@ fn read_single(
     json: &mut Jiter,
     peek: Peek,
     model: &FittedModel,
-    block: &mut RowBlock,
+    block: &mut RequestRows,
     place: &str,
 ) -> Result<(), Refusal> {
     let [column] = model.inputs.encoding.columns.as_slice() else {
@@ -157,7 +161,7 @@ fn read_single(
 }
 
 /// Rows as `instances`, or an object with a list for each column, in a body of so many bytes.
-fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize) -> Result<RowBlock, Refusal> {
+fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize) -> Result<RequestRows, Refusal> {
     const PLACE: &str = "/inputs";
     let columns = &model.inputs.encoding.columns;
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Object {
@@ -165,7 +169,7 @@ fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize
     }
     // A cell takes a byte at least, so that one long column alone does not make room for all.
     let limit = limit.min(bytes / columns.len().max(1));
-    let mut block = RowBlock::of(model);
+    let mut block = RequestRows::of(model);
     let mut names = Vec::new();
     let mut key = owned(json.known_object()).map_err(|error| Refusal::json(json, &error))?;
     while let Some(name) = key {
@@ -190,7 +194,7 @@ fn read_column(
     json: &mut Jiter,
     column: usize,
     model: &FittedModel,
-    block: &mut RowBlock,
+    block: &mut RequestRows,
     (is_first, limit): (bool, usize),
 ) -> Result<usize, Refusal> {
     let known = &model.inputs.encoding.columns[column];

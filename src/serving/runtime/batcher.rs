@@ -1,8 +1,8 @@
 //! Concurrent requests for one model, merged into one matrix product.
 
-use super::queue::{Entry, Queue};
+use super::queue::{Queue, QueuedRows};
 use crate::model::{Extras, Predictions, Predictor};
-use crate::serving::{PredictionPool, RowBlock};
+use crate::serving::{PredictionPool, RequestRows};
 use crate::telemetry::ModelMeters;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::ops::Range;
@@ -67,7 +67,7 @@ impl Batcher {
     /// taken even when too many wait, and take no room from others: for callers that bring one block at a time.
     pub async fn predict(
         self: &Arc<Self>,
-        block: RowBlock,
+        block: RequestRows,
         extras: Extras,
         deadline: Instant,
         patient: bool,
@@ -96,7 +96,7 @@ impl Batcher {
     /// Puts the rows into the queue, cut into batches.
     fn enqueue(
         self: &Arc<Self>,
-        block: RowBlock,
+        block: RequestRows,
         extras: Extras,
         deadline: Instant,
         patient: bool,
@@ -112,7 +112,7 @@ impl Batcher {
             let (reply, receiver) = oneshot::channel();
             let range = start..rows.min(start + self.limits.batch_rows);
             let block = Arc::clone(&block);
-            queue.push(Entry { block, range, extras, since, deadline, counted, reply }, bulk);
+            queue.push(QueuedRows { block, range, extras, since, deadline, counted, reply }, bulk);
             replies.push(receiver);
         }
         self.call(queue, since);
@@ -162,14 +162,14 @@ impl Batcher {
     }
 
     /// Takes entries that go together.
-    fn next_batch(&self) -> Vec<Entry> {
+    fn next_batch(&self) -> Vec<QueuedRows> {
         let mut queue = self.lock();
         let batch = queue.take(&self.limits, Instant::now());
         self.meters.queued(queue.rows());
         batch
     }
 
-    fn compute(&self, batch: Vec<Entry>) {
+    fn compute(&self, batch: Vec<QueuedRows>) {
         let start = Instant::now();
         for entry in &batch {
             self.meters.queue.observe(start - entry.since);
@@ -177,7 +177,7 @@ impl Batcher {
         let outcomes: Vec<Result<Predictions, BatchError>> = match self.predict_together(&batch) {
             Ok(predictions) => {
                 let mut first = 0;
-                let cut = |entry: &Entry| {
+                let cut = |entry: &QueuedRows| {
                     let rows = first..first + entry.rows();
                     first = rows.end;
                     Ok(part(&predictions, rows))
@@ -197,7 +197,7 @@ impl Batcher {
         }
     }
 
-    fn predict_together(&self, batch: &[Entry]) -> Result<Predictions, BatchError> {
+    fn predict_together(&self, batch: &[QueuedRows]) -> Result<Predictions, BatchError> {
         let rows: Vec<&[f64]> = batch.iter().flat_map(|entry| entry.block.slices(entry.range.clone())).collect();
         self.meters.batch(rows.len());
         let extras = batch.first().map(|entry| entry.extras).unwrap_or_default();

@@ -20,7 +20,7 @@ pub struct ReadyModel {
 
 /// Why a model cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum ShelfError {
+pub enum ModelCacheError {
     /// It was unloaded and not loaded again.
     #[error("model '{name}' is unloaded; load it first")]
     Unloaded {
@@ -37,10 +37,10 @@ pub enum ShelfError {
 
 /// Ready models by artifact, least recently used dropped first; clones share it.
 #[derive(Clone)]
-pub struct Shelf {
+pub struct ModelCache {
     registry: ModelRegistry,
     settings: Arc<Settings>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CacheState>>,
 }
 
 struct Settings {
@@ -51,8 +51,8 @@ struct Settings {
 }
 
 #[derive(Default)]
-struct State {
-    ready: BTreeMap<String, Entry>,
+struct CacheState {
+    ready: BTreeMap<String, CachedModel>,
     /// Held while an artifact is read, so that it is read once however many ask for it.
     loading: HashMap<String, Arc<Mutex<()>>>,
     /// Models that shall not be served.
@@ -61,14 +61,14 @@ struct State {
     clock: u64,
 }
 
-struct Entry {
+struct CachedModel {
     model: Arc<ReadyModel>,
     bytes: usize,
     last_used: u64,
 }
 
-impl Shelf {
-    /// An empty shelf.
+impl ModelCache {
+    /// An empty model_cache.
     pub fn new(
         registry: ModelRegistry,
         budget_bytes: usize,
@@ -81,16 +81,16 @@ impl Shelf {
     }
 
     /// The model if it is in memory: never blocks for long.
-    pub fn ready(&self, version: &ModelVersion) -> Result<Option<Arc<ReadyModel>>, ShelfError> {
+    pub fn ready(&self, version: &ModelVersion) -> Result<Option<Arc<ReadyModel>>, ModelCacheError> {
         let mut state = self.state();
         if !state.unloaded.is_empty() && state.unloaded.contains(&version.name) {
-            return Err(ShelfError::Unloaded { name: version.name.clone() });
+            return Err(ModelCacheError::Unloaded { name: version.name.clone() });
         }
         Ok(state.touch(&version.artifact))
     }
 
     /// The model, read from disk and tried out where needed. Blocks on that.
-    pub fn get(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
+    pub fn get(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ModelCacheError> {
         if let Some(model) = self.ready(version)? {
             return Ok(model);
         }
@@ -111,7 +111,7 @@ impl Shelf {
         outcome
     }
 
-    fn read(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ShelfError> {
+    fn read(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ModelCacheError> {
         let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
         let model = self.assemble(version, make_ready(model)?);
         let mut state = self.state();
@@ -140,7 +140,7 @@ impl Shelf {
         Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters })
     }
 
-    fn shelve(&self, state: &mut State, model: &Arc<ReadyModel>) {
+    fn shelve(&self, state: &mut CacheState, model: &Arc<ReadyModel>) {
         if !state.unloaded.contains(&model.entry.name) {
             let bytes = model.predictor.memory_bytes();
             state.make_room(bytes, self.settings.budget_bytes);
@@ -163,7 +163,7 @@ impl Shelf {
     pub fn unload(&self, name: &str) {
         let mut state = self.state();
         state.unloaded.insert(name.to_owned());
-        let of_model = |(id, entry): (&String, &Entry)| (entry.model.entry.name == name).then(|| id.clone());
+        let of_model = |(id, entry): (&String, &CachedModel)| (entry.model.entry.name == name).then(|| id.clone());
         let artifacts: Vec<String> = state.ready.iter().filter_map(of_model).collect();
         for artifact in artifacts {
             state.remove(&artifact);
@@ -195,12 +195,12 @@ impl Shelf {
         self.state().unloaded.contains(name)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl CacheState {
     fn touch(&mut self, artifact: &str) -> Option<Arc<ReadyModel>> {
         self.clock += 1;
         let entry = self.ready.get_mut(artifact)?;
@@ -225,7 +225,7 @@ impl State {
         self.bytes += bytes;
         let version = Arc::clone(&model.entry);
         let meters = Arc::clone(&model.meters);
-        self.ready.insert(artifact, Entry { model, bytes, last_used: self.clock });
+        self.ready.insert(artifact, CachedModel { model, bytes, last_used: self.clock });
         meters.memory(self.bytes_of(&version));
     }
 
@@ -238,7 +238,7 @@ impl State {
 
     /// Of all artifacts of a version: there are two while one takes the place of the other.
     fn bytes_of(&self, version: &ModelVersion) -> usize {
-        let of_version = |entry: &&Entry| is_same(&entry.model.entry, version);
+        let of_version = |entry: &&CachedModel| is_same(&entry.model.entry, version);
         self.ready.values().filter(of_version).map(|entry| entry.bytes).sum()
     }
 
@@ -261,39 +261,39 @@ mod tests {
 
     const ARTIFACT: &[u8] = include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner");
 
-    /// A shelf with one published model on it.
-    fn shelf() -> (Shelf, Arc<ModelVersion>, tempfile::TempDir) {
+    /// A model_cache with one published model on it.
+    fn model_cache() -> (ModelCache, Arc<ModelVersion>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDir::open(folder.path()).unwrap();
         let database = Database::open(&directory.database()).unwrap();
         let registry = ModelRegistry::open(directory, database).unwrap();
         let limits = BatchLimits { batch_rows: 8, queue_delay: Duration::ZERO, queue_rows: 8, bypass_rows: 4 };
         let metrics = crate::telemetry::Metrics::new().predictions;
-        let shelf = Shelf::new(registry, 1 << 30, limits, PredictionPool::start(1).unwrap(), metrics);
+        let model_cache = ModelCache::new(registry, 1 << 30, limits, PredictionPool::start(1).unwrap(), metrics);
         let model = decode(ARTIFACT).unwrap();
-        let stored = shelf.registry.store("first", &model).unwrap();
-        let version = shelf.registry.publish("m", &stored, "{}", None, |_| ()).unwrap();
-        (shelf, version, folder)
+        let stored = model_cache.registry.store("first", &model).unwrap();
+        let version = model_cache.registry.publish("m", &stored, "{}", None, |_| ()).unwrap();
+        (model_cache, version, folder)
     }
 
     #[test]
     fn however_many_ask_an_artifact_is_read_once() {
-        let (shelf, version, _folder) = shelf();
+        let (model_cache, version, _folder) = model_cache();
         let models: Vec<Arc<ReadyModel>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| shelf.get(&version).unwrap())).collect();
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| model_cache.get(&version).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(models.iter().all(|model| Arc::ptr_eq(model, &models[0])));
-        let state = shelf.state();
+        let state = model_cache.state();
         assert_eq!(state.bytes, models[0].predictor.memory_bytes());
         assert!(state.loading.is_empty());
     }
 
     #[test]
     fn an_artifact_that_takes_its_own_place_is_counted_once() {
-        let (shelf, version, _folder) = shelf();
-        let model = shelf.get(&version).unwrap();
-        let mut state = shelf.state();
+        let (model_cache, version, _folder) = model_cache();
+        let model = model_cache.get(&version).unwrap();
+        let mut state = model_cache.state();
         let bytes = state.bytes;
         state.insert(version.artifact.clone(), model, 100);
         assert_eq!(state.bytes, 100);
@@ -304,14 +304,14 @@ mod tests {
 
     #[test]
     fn what_was_deleted_while_it_was_read_serves_once_and_is_not_kept() {
-        let (shelf, version, _folder) = shelf();
+        let (model_cache, version, _folder) = model_cache();
         // As if it had been found before it was deleted, and its file opened before it was removed.
         let gone = Arc::new(ModelVersion { version: 7, ..(*version).clone() });
-        let model = shelf.get(&gone).unwrap();
+        let model = model_cache.get(&gone).unwrap();
         assert_eq!(model.entry.version, 7);
-        assert!(!shelf.holds(&gone));
-        assert_eq!(shelf.state().bytes, 0);
-        shelf.get(&version).unwrap();
-        assert!(shelf.holds(&version));
+        assert!(!model_cache.holds(&gone));
+        assert_eq!(model_cache.state().bytes, 0);
+        model_cache.get(&version).unwrap();
+        assert!(model_cache.holds(&version));
     }
 }

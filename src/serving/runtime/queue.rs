@@ -1,7 +1,7 @@
 //! Rows that wait for a thread: small requests before large ones, and nobody for ever.
 
 use crate::model::{Extras, Predictions};
-use crate::serving::{BatchError, BatchLimits, RowBlock};
+use crate::serving::{BatchError, BatchLimits, RequestRows};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ const PASSED_OVER: usize = 64;
 const PURGE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Rows that wait.
-pub(crate) struct Entry {
-    pub(crate) block: Arc<RowBlock>,
+pub(crate) struct QueuedRows {
+    pub(crate) block: Arc<RequestRows>,
     pub(crate) range: Range<usize>,
     pub(crate) extras: Extras,
     pub(crate) since: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     pub(crate) reply: oneshot::Sender<Result<Predictions, BatchError>>,
 }
 
-impl Entry {
+impl QueuedRows {
     pub(crate) fn rows(&self) -> usize {
         self.range.len()
     }
@@ -48,9 +48,9 @@ impl Entry {
 #[derive(Default)]
 pub(crate) struct Queue {
     /// Of small requests.
-    quick: VecDeque<Entry>,
+    quick: VecDeque<QueuedRows>,
     /// Of requests that are batches by themselves.
-    bulk: VecDeque<Entry>,
+    bulk: VecDeque<QueuedRows>,
     /// Batches taken from `quick` since `bulk` had its turn.
     quick_turns: usize,
     /// Rows in both lanes.
@@ -90,7 +90,8 @@ impl Queue {
         self.purged = Some(now);
         for bulk in [false, true] {
             let all = std::mem::take(self.lane(bulk));
-            let (dead, alive): (VecDeque<Entry>, VecDeque<Entry>) = all.into_iter().partition(|e| e.is_dead(now));
+            let (dead, alive): (VecDeque<QueuedRows>, VecDeque<QueuedRows>) =
+                all.into_iter().partition(|e| e.is_dead(now));
             *self.lane(bulk) = alive;
             for entry in dead {
                 self.drop_dead(entry);
@@ -98,7 +99,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn push(&mut self, entry: Entry, bulk: bool) {
+    pub(crate) fn push(&mut self, entry: QueuedRows, bulk: bool) {
         self.rows += entry.rows();
         self.counted += if entry.counted { entry.rows() } else { 0 };
         self.lane(bulk).push_back(entry);
@@ -138,10 +139,10 @@ impl Queue {
 
     /// The entries that go together next, at most a batch of rows; what nobody waits for any more is dropped. With
     /// any, the thread that was called computes from now on.
-    pub(crate) fn take(&mut self, limits: &BatchLimits, now: Instant) -> Vec<Entry> {
+    pub(crate) fn take(&mut self, limits: &BatchLimits, now: Instant) -> Vec<QueuedRows> {
         let bulk = self.is_turn_of_bulk();
         self.quick_turns = if bulk || self.bulk.is_empty() { 0 } else { self.quick_turns + 1 };
-        let mut batch: Vec<Entry> = Vec::new();
+        let mut batch: Vec<QueuedRows> = Vec::new();
         let mut others = Vec::new();
         let mut rows = 0;
         while let Some(entry) = self.lane(bulk).pop_front() {
@@ -179,16 +180,16 @@ impl Queue {
         self.quick.is_empty() || (!self.bulk.is_empty() && self.quick_turns >= QUICK_TURNS)
     }
 
-    fn lane(&mut self, bulk: bool) -> &mut VecDeque<Entry> {
+    fn lane(&mut self, bulk: bool) -> &mut VecDeque<QueuedRows> {
         if bulk { &mut self.bulk } else { &mut self.quick }
     }
 
-    fn uncount(&mut self, entry: &Entry) {
+    fn uncount(&mut self, entry: &QueuedRows) {
         self.rows -= entry.rows();
         self.counted -= if entry.counted { entry.rows() } else { 0 };
     }
 
-    fn drop_dead(&mut self, entry: Entry) {
+    fn drop_dead(&mut self, entry: QueuedRows) {
         self.uncount(&entry);
         entry.answer(Err(BatchError::Expired));
     }
@@ -203,15 +204,15 @@ mod tests {
 
     type Reply = oneshot::Receiver<Result<Predictions, BatchError>>;
 
-    fn entry(rows: usize, spreads: bool) -> (Entry, Reply) {
+    fn entry(rows: usize, spreads: bool) -> (QueuedRows, Reply) {
         let (reply, receiver) = oneshot::channel();
         let (since, extras) = (Instant::now(), Extras { spreads, error_bars: false });
         let deadline = since + Duration::from_secs(600);
-        (Entry { block: Arc::default(), range: 0..rows, extras, since, deadline, counted: true, reply }, receiver)
+        (QueuedRows { block: Arc::default(), range: 0..rows, extras, since, deadline, counted: true, reply }, receiver)
     }
 
-    fn sizes(batch: &[Entry]) -> Vec<usize> {
-        batch.iter().map(Entry::rows).collect()
+    fn sizes(batch: &[QueuedRows]) -> Vec<usize> {
+        batch.iter().map(QueuedRows::rows).collect()
     }
 
     #[test]
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(queue.admit(1, 16, now + PURGE_INTERVAL), Ok(()));
         assert_eq!((queue.rows(), queue.counted), (0, 0));
         let (table, _table) = entry(8, false);
-        queue.push(Entry { counted: false, ..table }, true);
+        queue.push(QueuedRows { counted: false, ..table }, true);
         let (small, _small) = entry(16, false);
         assert_eq!(queue.admit(16, 16, now), Ok(()));
         queue.push(small, true);

@@ -8,7 +8,7 @@
 
 use super::class_rows::FeatureBlocks;
 use super::objective::{Evaluation, Objective};
-use super::preconditioner::Preconditioner;
+use super::preconditioner::GramPreconditioner;
 use crate::linalg::Real;
 use crate::solver::Interrupted;
 use ndarray::Array2;
@@ -37,7 +37,7 @@ pub(super) struct Step {
 /// Approximates −H⁻¹g for the problems that are `open`.
 pub(super) fn newton_step<T: Real, B: FeatureBlocks<T>>(
     objective: &Objective<T, B>,
-    preconditioner: &Preconditioner<T>,
+    preconditioner: &GramPreconditioner<T>,
     at: &Evaluation,
     open: &[bool],
     stop: &Stop,

@@ -9,9 +9,9 @@ use super::ClassifierError;
 use super::class_rows::FeatureBlocks;
 use super::conjugate_gradients::{Stop, add_scaled, newton_step};
 use super::loss::{SmoothLoss, sign};
-use super::newton::{Limits, minimise, settle_intercepts};
+use super::newton::{NewtonLimits, minimise, settle_intercepts};
 use super::objective::{Evaluation, Objective};
-use super::preconditioner::Preconditioner;
+use super::preconditioner::GramPreconditioner;
 use crate::linalg::Real;
 use ndarray::Array2;
 
@@ -50,7 +50,7 @@ pub(super) struct HingeMinimum {
 pub(super) fn minimise_hinge<T: Real, B: FeatureBlocks<T>>(
     objective: &mut Objective<T, B>,
     parameters: &mut Array2<f64>,
-    limits: &Limits,
+    limits: &NewtonLimits,
 ) -> Result<HingeMinimum, ClassifierError<B::Error>> {
     let k = parameters.ncols();
     let mut best = vec![PrimalDual { primal: f64::INFINITY, gap: f64::INFINITY }; k];
@@ -60,7 +60,7 @@ pub(super) fn minimise_hinge<T: Real, B: FeatureBlocks<T>>(
     let (mut width, mut accuracy, mut steps) = (FIRST_WIDTH, FIRST_ACCURACY, 0);
     loop {
         objective.loss = SmoothLoss::RoundedHinge { width, held: width };
-        let stage = Limits { relative: 0.0, absolute: accuracy, by_proof: true, ..*limits };
+        let stage = NewtonLimits { relative: 0.0, absolute: accuracy, by_proof: true, ..*limits };
         let minimum = minimise(objective, parameters, &mut preconditioner, &stage, &open)?;
         steps += minimum.steps;
         let mut improved = false;
@@ -101,12 +101,12 @@ fn narrow<T: Real, B: FeatureBlocks<T>>(
     parameters: &mut Array2<f64>,
     [from, to]: [f64; 2],
     accuracy: f64,
-    limits: &Limits,
+    limits: &NewtonLimits,
     open: &[bool],
-) -> Result<Preconditioner<T>, ClassifierError<B::Error>> {
+) -> Result<GramPreconditioner<T>, ClassifierError<B::Error>> {
     objective.loss = SmoothLoss::RoundedHinge { width: to, held: from };
     let at = objective.evaluate(parameters)?;
-    let preconditioner = Preconditioner::new(objective, &at, limits.row_limit)?;
+    let preconditioner = GramPreconditioner::new(objective, &at, limits.row_limit)?;
     let stop =
         Stop { relative: 1e-6, gains: vec![accuracy; open.len()], by_proof: true, iteration_limit: NARROWING_LIMIT };
     let step = newton_step(objective, &preconditioner, &at, open, &stop)?;
@@ -121,7 +121,7 @@ fn narrow<T: Real, B: FeatureBlocks<T>>(
 
 /// How much narrower the next rounding is: the gap falls about in proportion, so no further than what
 /// is wanted, and in steps that keep the warm start near.
-fn shrinking(missing: &[PrimalDual], limits: &Limits) -> f64 {
+fn shrinking(missing: &[PrimalDual], limits: &NewtonLimits) -> f64 {
     let needed = missing.iter().map(|point| limits.accuracy(point.primal) / point.gap).fold(1.0, f64::min);
     (0.5 * needed).clamp(0.2, 0.5)
 }

@@ -38,7 +38,7 @@ use crate::linalg::{FactorError, Real};
 use hinge::minimise_hinge;
 use loss::SmoothLoss;
 use ndarray::{Array1, Array2, Axis, s};
-use newton::{Limits, minimise};
+use newton::{NewtonLimits, minimise};
 use objective::Objective;
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +153,7 @@ pub fn solve_classifier<T: Real, B: FeatureBlocks<T>>(
         parameters.slice_mut(s![..s, ..]).assign(&start.weights);
         parameters.row_mut(s).assign(&start.intercepts);
     }
-    let limits = Limits {
+    let limits = NewtonLimits {
         relative: settings.tolerance,
         absolute: 1e-3 * settings.tolerance,
         by_proof: false,

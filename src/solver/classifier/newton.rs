@@ -9,7 +9,7 @@ use super::class_rows::FeatureBlocks;
 use super::conjugate_gradients::{Stop, add_scaled, newton_step};
 use super::line_search::Line;
 use super::objective::{Evaluation, Objective};
-use super::preconditioner::Preconditioner;
+use super::preconditioner::GramPreconditioner;
 use crate::linalg::Real;
 use ndarray::{Array2, s};
 
@@ -36,7 +36,7 @@ const STALL_LIMIT: usize = 2;
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct NewtonLimits {
     /// Accuracy of the objective relative to itself.
     pub(super) relative: f64,
     /// Accuracy that is always enough: separable data with a vanishing ridge would otherwise ask for
@@ -50,7 +50,7 @@ pub(super) struct Limits {
     pub(super) row_limit: usize,
 }
 
-impl Limits {
+impl NewtonLimits {
     /// The accuracy wanted of an objective.
     pub(super) fn accuracy(&self, objective: f64) -> f64 {
         (self.relative * objective).max(self.absolute)
@@ -60,7 +60,7 @@ impl Limits {
 /// Where Newton's method ended.
 pub(super) struct Minimum {
     pub(super) evaluation: Evaluation,
-    /// Per problem a bound or an estimate of F − min F, as [`Limits::by_proof`] says; the estimate
+    /// Per problem a bound or an estimate of F − min F, as [`NewtonLimits::by_proof`] says; the estimate
     /// is half the squared Newton decrement before the last step.
     pub(super) errors: Vec<f64>,
     pub(super) steps: usize,
@@ -72,8 +72,8 @@ pub(super) struct Minimum {
 pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
     objective: &Objective<T, B>,
     parameters: &mut Array2<f64>,
-    preconditioner: &mut Option<Preconditioner<T>>,
-    limits: &Limits,
+    preconditioner: &mut Option<GramPreconditioner<T>>,
+    limits: &NewtonLimits,
     open: &[bool],
 ) -> Result<Minimum, ClassifierError<B::Error>> {
     let k = parameters.ncols();
@@ -85,7 +85,7 @@ pub(super) fn minimise<T: Real, B: FeatureBlocks<T>>(
     let mut stale = preconditioner.is_none();
     while open.contains(&true) && steps < STEP_LIMIT && objective.passes() < limits.pass_limit {
         if stale {
-            *preconditioner = Some(Preconditioner::new(objective, &at, limits.row_limit)?);
+            *preconditioner = Some(GramPreconditioner::new(objective, &at, limits.row_limit)?);
         }
         let Some(preconditioner) = preconditioner else { unreachable!("made above") };
         let wanted: Vec<f64> = at.objectives.iter().map(|value| limits.accuracy(*value)).collect();

@@ -27,12 +27,12 @@ struct Drawn {
 }
 
 /// The factor of M, in the precision of the features: it need not be exact.
-pub(super) struct Preconditioner<T> {
+pub(super) struct GramPreconditioner<T> {
     /// L with L·Lᵀ = M.
     lower: Array2<T>,
 }
 
-impl<T: Real> Preconditioner<T> {
+impl<T: Real> GramPreconditioner<T> {
     /// From at most about `row_limit` rows, in one pass.
     pub(super) fn new<B: FeatureBlocks<T>>(
         objective: &Objective<T, B>,

@@ -16,7 +16,7 @@ const BLOCK: usize = 64;
 const ROWS: usize = 256;
 
 /// When to stop.
-pub(super) struct Limits {
+pub(super) struct PivotLimits {
     /// r at most.
     pub(super) rank: usize,
     /// The trace of K − FFᵀ that is small enough.
@@ -29,7 +29,7 @@ pub(super) struct PivotedCholesky {
 }
 
 impl PivotedCholesky {
-    pub(super) fn new(matrix: &KernelMatrix<f32>, limits: &Limits, go_on: GoOn) -> Result<Self, SolveError> {
+    pub(super) fn new(matrix: &KernelMatrix<f32>, limits: &PivotLimits, go_on: GoOn) -> Result<Self, SolveError> {
         let points = matrix.points();
         let n = points.count();
         let mut missing = points.diagonal();

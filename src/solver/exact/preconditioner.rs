@@ -3,7 +3,7 @@
 use super::conjugate_gradients::{Goal, conjugate_gradients};
 use super::kernel_matrix::{GoOn, KernelMatrix};
 use super::low_rank::LowRank;
-use super::pivoted_cholesky::{Limits, PivotedCholesky};
+use super::pivoted_cholesky::{PivotLimits, PivotedCholesky};
 use super::{ExactProblem, SolveError};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ impl ExactProblem<'_> {
         let damping = match (kind, self.features) {
             (Preconditioner::None, _) => return Ok(None),
             (Preconditioner::PivotedCholesky, _) => {
-                let limits = Limits { rank: self.rank_limit(), trace: shift };
+                let limits = PivotLimits { rank: self.rank_limit(), trace: shift };
                 let factor = PivotedCholesky::new(matrix, &limits, go_on)?;
                 // Of rank 0 where nλI outweighs all of K: then it divides by a number, as none does.
                 let built = (factor.rank() > 0).then(|| factor.into_preconditioner(shift, self.threads));

@@ -1,7 +1,7 @@
 //! What each theorem asks for: the smallest number of features that meets a target.
 
 use super::errors::IID_ROWS;
-use super::{Choice, Cost, PlannedRidge, Problem};
+use super::{Choice, Cost, PlanProblem, PlannedRidge};
 use crate::theory::Form;
 use crate::theory::ours::relative::smallest_certified_ridge;
 use crate::theory::papers::rudi_rosasco::{Rate, Regularity};
@@ -13,14 +13,14 @@ pub(super) const MOST_DRAWS: u64 = 1 << 50;
 
 /// The sum of leverages that a sampling has.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Leverage {
+pub(super) enum LeverageMap {
     /// b/λ, of draws from the kernel.
     Plain,
     /// d(λ), of draws by leverage; it has to be known.
     Dimension,
 }
 
-impl Leverage {
+impl LeverageMap {
     fn words(self) -> &'static str {
         match self {
             Self::Plain => "drawn plainly",
@@ -29,7 +29,7 @@ impl Leverage {
     }
 }
 
-impl Problem {
+impl PlanProblem {
     /// λ for a number of features.
     pub fn ridge(&self, feature_count: usize) -> f64 {
         match self.ridge {
@@ -82,15 +82,15 @@ impl Problem {
     }
 
     /// Of a theorem whose draws are proportional to the sum of leverages; none where that is not known.
-    fn leverage_sum(&self, leverage: Leverage, ridge: f64) -> Option<f64> {
+    fn leverage_sum(&self, leverage: LeverageMap, ridge: f64) -> Option<f64> {
         match leverage {
-            Leverage::Plain => Some(self.plain_leverage(ridge)),
-            Leverage::Dimension => self.effective_dimension.map(|_| self.dimension(ridge)),
+            LeverageMap::Plain => Some(self.plain_leverage(ridge)),
+            LeverageMap::Dimension => self.effective_dimension.map(|_| self.dimension(ridge)),
         }
     }
 
     /// Why a theorem on the sum of leverages says nothing: it is not known, or λ is above all eigenvalues of K/n.
-    fn leverage_refusal(&self, leverage: Leverage, ridge: f64) -> Option<String> {
+    fn leverage_refusal(&self, leverage: LeverageMap, ridge: f64) -> Option<String> {
         let largest = self.kernel_diagonal;
         if ridge > largest {
             let (ridge, largest) = (rounded_up(ridge), rounded_down(largest));
@@ -103,7 +103,7 @@ impl Problem {
         unknown.then(|| "the effective dimension has to be known".to_owned())
     }
 
-    pub(super) fn for_delta(&self, id: &'static str, delta: f64, leverage: Leverage) -> Choice {
+    pub(super) fn for_delta(&self, id: &'static str, delta: f64, leverage: LeverageMap) -> Choice {
         let refuse = |why: &str| self.choice(id, Form::Requirement, None, self.ridge(1), why);
         if delta > avron::LARGEST_DELTA {
             return refuse("the theorem speaks of a Delta up to 1/2");
@@ -139,7 +139,7 @@ impl Problem {
         self.choice(id, Form::Rate, Some(self.columns(rate.draws)), rate.ridge, &why)
     }
 
-    pub(super) fn for_classifier(&self, id: &'static str, leverage: Leverage) -> Choice {
+    pub(super) fn for_classifier(&self, id: &'static str, leverage: LeverageMap) -> Choice {
         let (columns, ridge) = self.smallest_columns(|ridge| {
             let sum = self.leverage_sum(leverage, ridge).unwrap_or(f64::INFINITY);
             li::enough_draws(sum, self.dimension(ridge), self.failure_probability).repaired

@@ -1,7 +1,7 @@
 //! The smallest number of features with a bound on E(f_s − f)², and where there is none, the λ that has one.
 
 use super::choices::MOST_DRAWS;
-use super::{Choice, PlannedRidge, Problem};
+use super::{Choice, PlanProblem, PlannedRidge};
 use crate::theory::Form;
 use crate::theory::ours::relative::{LARGEST_SLACK, relative_bound, slack};
 use crate::theory::papers::wang;
@@ -16,20 +16,20 @@ const DOUBLINGS: usize = 1_100;
 const HALVINGS: usize = 60;
 
 /// A bound of the form E(f_s − f)² ≤ (c/m)·Q: c at s features and λ, where it applies.
-pub(super) type Constant = fn(&Problem, usize, f64) -> Option<f64>;
+pub(super) type Constant = fn(&PlanProblem, usize, f64) -> Option<f64>;
 
 pub(super) const ABSOLUTE: Constant = absolute_constant;
 pub(super) const RELATIVE: Constant = relative_constant;
 
 /// Theorem 1's c at s features and λ, where it applies.
-fn absolute_constant(problem: &Problem, feature_count: usize, ridge: f64) -> Option<f64> {
-    let Problem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
+fn absolute_constant(problem: &PlanProblem, feature_count: usize, ridge: f64) -> Option<f64> {
+    let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
     (ridge >= wang::threshold(b, n, feature_count, delta)).then(|| wang::theorem1_bound(b, 1, 1.0))
 }
 
 /// The same for the relative bound, up to the largest t that counts.
-pub(super) fn relative_constant(problem: &Problem, feature_count: usize, ridge: f64) -> Option<f64> {
-    let Problem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
+pub(super) fn relative_constant(problem: &PlanProblem, feature_count: usize, ridge: f64) -> Option<f64> {
+    let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
     let t = slack(b, ridge, n, feature_count, delta);
     // A λ that was chosen to have this very t may miss it by rounding.
     (t <= LARGEST_SLACK + 1e-9).then(|| relative_bound(b, 1, t, 1.0))
@@ -45,7 +45,7 @@ enum Search {
     OutOfReach(u64),
 }
 
-impl Problem {
+impl PlanProblem {
     /// (c/m)·mean(y²)/(4λ) of so many draws at their λ, where the theorem applies.
     fn error_bound(&self, draws: u64, constant: Constant) -> Option<f64> {
         let columns = draws as usize * self.columns_per_draw;

@@ -10,13 +10,13 @@ mod errors;
 
 use super::Form;
 use super::papers::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
-use choices::Leverage;
+use choices::LeverageMap;
 use errors::{ABSOLUTE, RELATIVE};
 use serde::Serialize;
 
 /// What is planned for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Problem {
+pub struct PlanProblem {
     /// n.
     pub sample_count: usize,
     /// d.
@@ -91,7 +91,7 @@ const F64_BYTES: f64 = 8.0;
 
 impl Cost {
     /// Of s features by m draws in d dimensions on n rows: 2nmd + ns² + s³/3 to train, 2md + 2s to predict.
-    fn of(problem: &Problem, feature_count: f64) -> Self {
+    fn of(problem: &PlanProblem, feature_count: f64) -> Self {
         let (n, d, s) = (problem.sample_count as f64, problem.input_dim as f64, feature_count);
         let m = s / problem.columns_per_draw as f64;
         Self {
@@ -103,25 +103,25 @@ impl Cost {
 }
 
 /// The choices for a target, one for each theorem that speaks of it.
-pub fn plan(problem: &Problem, target: Target) -> Vec<Choice> {
+pub fn plan(problem: &PlanProblem, target: Target) -> Vec<Choice> {
     match target {
         Target::Error(error) => vec![
             problem.for_error("wang.remark1", error, ABSOLUTE),
             problem.for_error("bochner.theorem1_relative", error, RELATIVE),
         ],
         Target::SpectralDelta(delta) => vec![
-            problem.for_delta("avron.theorem7", delta, Leverage::Plain),
-            problem.for_delta("avron.lemma6", delta, Leverage::Dimension),
+            problem.for_delta("avron.theorem7", delta, LeverageMap::Plain),
+            problem.for_delta("avron.lemma6", delta, LeverageMap::Dimension),
         ],
         Target::Rate(regularity) => {
-            let Problem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
+            let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
             let without_leverage = Regularity { leverage: 1.0, ..regularity };
             vec![
                 problem.for_rate("rudi_rosasco.theorem1", worst_case_rate(b, n, delta), WORST_CASE),
                 problem.for_rate("rudi_rosasco.theorem2", rate(without_leverage, b, n, delta), without_leverage),
                 problem.for_rate("rudi_rosasco.theorem3", rate(regularity, b, n, delta), regularity),
-                problem.for_classifier("li.corollary1", Leverage::Plain),
-                problem.for_classifier("li.corollary2", Leverage::Dimension),
+                problem.for_classifier("li.corollary1", LeverageMap::Plain),
+                problem.for_classifier("li.corollary2", LeverageMap::Dimension),
             ]
         }
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::theory::papers::{avron, wang};
 
-    const PROBLEM: Problem = Problem {
+    const PROBLEM: PlanProblem = PlanProblem {
         sample_count: 16_000,
         input_dim: 8,
         feature_bound: 1.0,
@@ -159,7 +159,7 @@ mod tests {
     /// What is planned for an error meets it, and one draw fewer does not.
     #[test]
     fn the_relative_count_is_the_smallest() {
-        let certified = Problem { ridge: PlannedRidge::Certified, ..PROBLEM };
+        let certified = PlanProblem { ridge: PlannedRidge::Certified, ..PROBLEM };
         for problem in [PROBLEM, certified] {
             let choice = &plan(&problem, Target::Error(0.05))[1];
             let bound = |columns: u64| {
@@ -175,7 +175,7 @@ mod tests {
     /// With a certified λ the count is enough at the λ of that very count, and one draw fewer at its own is not.
     #[test]
     fn a_certified_ridge_is_that_of_the_features_it_is_told_with() {
-        let certified = Problem { ridge: PlannedRidge::Certified, effective_dimension: None, ..PROBLEM };
+        let certified = PlanProblem { ridge: PlannedRidge::Certified, effective_dimension: None, ..PROBLEM };
         let choice = &plan(&certified, Target::SpectralDelta(0.5))[0];
         let columns = choice.feature_count.unwrap() as usize;
         assert_eq!(choice.ridge, certified.ridge(columns));
@@ -201,13 +201,13 @@ mod tests {
 
     #[test]
     fn a_small_ridge_is_out_of_reach_and_says_what_would_do() {
-        let small = Problem { ridge: PlannedRidge::Fixed(1e-6), ..PROBLEM };
+        let small = PlanProblem { ridge: PlannedRidge::Fixed(1e-6), ..PROBLEM };
         for choice in plan(&small, Target::Error(0.05)) {
             assert_eq!((choice.feature_count, choice.cost), (None, None));
             assert!(choice.statement.contains("from lambda = "), "{}", choice.statement);
         }
         // The relative bound reaches where Theorem 1 does not.
-        let between = plan(&Problem { ridge: PlannedRidge::Fixed(0.01), ..PROBLEM }, Target::Error(0.1));
+        let between = plan(&PlanProblem { ridge: PlannedRidge::Fixed(0.01), ..PROBLEM }, Target::Error(0.1));
         assert_eq!(between[0].feature_count, None);
         assert!(between[1].feature_count.is_some());
     }
@@ -215,20 +215,20 @@ mod tests {
     /// The λ that a refusal names is enough, and hardly less is not, whatever λ was asked for and however few the rows.
     #[test]
     fn the_ridge_that_a_refusal_names_reaches_the_error() {
-        let concrete = Problem { sample_count: 824, target_mean_square: 279.0, ..PROBLEM };
-        let few = Problem { sample_count: 20, input_dim: 3, ..PROBLEM };
+        let concrete = PlanProblem { sample_count: 824, target_mean_square: 279.0, ..PROBLEM };
+        let few = PlanProblem { sample_count: 20, input_dim: 3, ..PROBLEM };
         let mut named_any = 0;
         for (problem, error) in [
-            (Problem { ridge: PlannedRidge::Fixed(0.05), ..concrete }, 30.0),
-            (Problem { ridge: PlannedRidge::Fixed(1e-6), ..concrete }, 30.0),
-            (Problem { ridge: PlannedRidge::Certified, ..few }, 0.1),
-            (Problem { ridge: PlannedRidge::Fixed(0.01), ..few }, 0.1),
+            (PlanProblem { ridge: PlannedRidge::Fixed(0.05), ..concrete }, 30.0),
+            (PlanProblem { ridge: PlannedRidge::Fixed(1e-6), ..concrete }, 30.0),
+            (PlanProblem { ridge: PlannedRidge::Certified, ..few }, 0.1),
+            (PlanProblem { ridge: PlannedRidge::Fixed(0.01), ..few }, 0.1),
         ] {
             for (index, choice) in plan(&problem, Target::Error(error)).iter().enumerate() {
                 let Some(named) = choice.statement.split("from lambda = ").nth(1) else { continue };
                 let named: f64 = named.split(' ').next().and_then(|number| number.parse().ok()).unwrap();
                 let at = |ridge| {
-                    let fixed = Problem { ridge: PlannedRidge::Fixed(ridge), ..problem };
+                    let fixed = PlanProblem { ridge: PlannedRidge::Fixed(ridge), ..problem };
                     plan(&fixed, Target::Error(error)).swap_remove(index)
                 };
                 assert!(at(named).feature_count.is_some(), "{} {}", choice.statement, at(named).statement);
@@ -237,7 +237,7 @@ mod tests {
             }
         }
         assert!(named_any >= 5, "{named_any}");
-        let hopeless = Problem { sample_count: 2, ridge: PlannedRidge::Fixed(0.01), ..PROBLEM };
+        let hopeless = PlanProblem { sample_count: 2, ridge: PlannedRidge::Fixed(0.01), ..PROBLEM };
         let said = &plan(&hopeless, Target::Error(0.1))[1].statement;
         assert!(said.contains("with so few no lambda does"), "{said}");
     }
@@ -245,7 +245,7 @@ mod tests {
     /// With few rows the certified λ is too small for Theorem 1 at few features and is its own at many.
     #[test]
     fn a_certified_ridge_may_be_enough_with_more_features_alone() {
-        let few = Problem { sample_count: 20, ridge: PlannedRidge::Certified, ..PROBLEM };
+        let few = PlanProblem { sample_count: 20, ridge: PlannedRidge::Certified, ..PROBLEM };
         let choice = &plan(&few, Target::Error(0.1))[0];
         let columns = choice.feature_count.unwrap() as usize;
         assert!(choice.ridge >= wang::threshold(1.0, 20, columns, 0.05), "{}", choice.statement);
@@ -254,23 +254,23 @@ mod tests {
 
     #[test]
     fn what_nobody_can_train_is_said_and_costs_nothing() {
-        let huge = Problem {
+        let huge = PlanProblem {
             sample_count: 1 << 40,
             input_dim: 1 << 40,
             ridge: PlannedRidge::Fixed(1e-300),
             effective_dimension: None,
             ..PROBLEM
         };
-        let above = Problem { ridge: PlannedRidge::Fixed(1e6), ..PROBLEM };
+        let above = PlanProblem { ridge: PlannedRidge::Fixed(1e6), ..PROBLEM };
         for (problem, target, part) in [
             (huge, Target::SpectralDelta(1e-300), "it would take more than"),
             (
-                Problem { ridge: PlannedRidge::Certified, ..huge },
+                PlanProblem { ridge: PlannedRidge::Certified, ..huge },
                 Target::SpectralDelta(1e-300),
                 "it would take more than",
             ),
             (
-                Problem { ridge: PlannedRidge::Certified, ..PROBLEM },
+                PlanProblem { ridge: PlannedRidge::Certified, ..PROBLEM },
                 Target::SpectralDelta(1e-9),
                 "it would take more than",
             ),

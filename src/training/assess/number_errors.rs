@@ -5,11 +5,11 @@ use ndarray::ArrayView2;
 
 /// Running sums of the prediction errors of each target; weighted rows count by their weight.
 pub(crate) struct Errors {
-    targets: Vec<Sums>,
+    targets: Vec<ErrorSums>,
 }
 
 #[derive(Clone, Default)]
-struct Sums {
+struct ErrorSums {
     weight: f64,
     square: f64,
     absolute: f64,
@@ -20,7 +20,7 @@ struct Sums {
 
 impl Errors {
     pub(crate) fn new(target_count: usize) -> Self {
-        Self { targets: vec![Sums::default(); target_count] }
+        Self { targets: vec![ErrorSums::default(); target_count] }
     }
 
     /// Takes in rows of targets and of predictions for them.
@@ -51,7 +51,7 @@ impl Errors {
     }
 }
 
-impl Sums {
+impl ErrorSums {
     fn add(&mut self, target: f64, prediction: f64, weight: f64) {
         if weight == 0.0 {
             return;

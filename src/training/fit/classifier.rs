@@ -1,6 +1,6 @@
 //! Classifiers with a convex loss: the solver at one λ, or a search over λ by validation loss.
 
-use super::feature_cache::FeatureSource;
+use super::feature_cache::FeatureCache;
 use super::ridge::Fit;
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision, Wave};
@@ -50,7 +50,7 @@ impl Classification<'_> {
 
     fn fit_in<T: Wave>(&self, given: Option<f64>, precision: Precision, clock: &mut Clock) -> Result<Fit, TrainError> {
         let training =
-            FeatureSource::<T>::new(self.run, Part::Training, self.inputs, self.map, self.resources.cache_bytes);
+            FeatureCache::<T>::new(self.run, Part::Training, self.inputs, self.map, self.resources.cache_bytes);
         let (lambda, lambda_path, start) = match given {
             Some(lambda) => (lambda, Vec::new(), None),
             None => self.search(&training)?,
@@ -79,7 +79,7 @@ impl Classification<'_> {
 
     fn solve<T: Wave>(
         &self,
-        training: &FeatureSource<T>,
+        training: &FeatureCache<T>,
         ridge: f64,
         (tolerance, pass_limit): (f64, usize),
         start: Option<&ClassifierWeights>,
@@ -102,12 +102,12 @@ impl Classification<'_> {
     /// one before, until the loss rises; then once more between the best and its neighbours.
     fn search<T: Wave>(
         &self,
-        training: &FeatureSource<T>,
+        training: &FeatureCache<T>,
     ) -> Result<(f64, Vec<LossPoint>, Option<ClassifierWeights>), TrainError> {
         const LARGEST: i32 = -1;
         const SMALLEST: i32 = -9;
         let left = self.resources.cache_bytes.saturating_sub(training.cached_bytes());
-        let validation = FeatureSource::<T>::new(self.run, Part::Validation, self.inputs, self.map, left);
+        let validation = FeatureCache::<T>::new(self.run, Part::Validation, self.inputs, self.map, left);
         let mut classes = Classes::of(self.run, Part::Validation, self.classes.class_count)?;
         check_total_weight(classes.weights.iter().sum(), "validation")?;
         classes.weigh(&self.labels.log_weights.iter().map(|weight| weight.exp()).collect::<Vec<_>>());
@@ -138,8 +138,8 @@ impl Classification<'_> {
 
     fn try_lambda<T: Wave>(
         &self,
-        training: &FeatureSource<T>,
-        validation: &FeatureSource<T>,
+        training: &FeatureCache<T>,
+        validation: &FeatureCache<T>,
         classes: &Classes,
         lambda: f64,
         start: Option<&ClassifierWeights>,
@@ -163,10 +163,7 @@ fn best_of(tried: &[(LossPoint, ClassifierWeights)]) -> usize {
 }
 
 /// Wᵀψ + b of every row.
-fn decision_values<T: Wave>(
-    source: &FeatureSource<T>,
-    function: &ClassifierWeights,
-) -> Result<Array2<f64>, TrainError> {
+fn decision_values<T: Wave>(source: &FeatureCache<T>, function: &ClassifierWeights) -> Result<Array2<f64>, TrainError> {
     let weights = function.weights.mapv(T::from_f64);
     let mut values = Array2::zeros((0, function.intercepts.len()));
     for block in 0..source.block_count() {

@@ -1,7 +1,7 @@
 //! The exact kernel method as a model: ψ(x) = (k(x, xᵢ))ᵢ over the training rows, and the weights are α.
 
 use super::ridge::{Fit, fit};
-use super::search::Problem;
+use super::search::FitProblem;
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Kernel, Precision};
 use crate::model::{ExactReport, FeatureSearch, SolverReport};
@@ -15,7 +15,7 @@ use ndarray::{ArrayView2, Axis};
 /// Solves (K + nλI)α = y − ȳ for all targets. The random features of `drawn` stand for the kernel where λ is to be
 /// searched for, down to what f32 bears, and may precondition the system; the model has none of them.
 pub(crate) fn fit_exactly(
-    problem: &Problem,
+    problem: &FitProblem,
     spec: &TrainSpec,
     drawn: &FeatureMap,
     resources: Resources,

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Ψ of one part, block by block.
-pub(crate) struct FeatureSource<'a, T> {
+pub(crate) struct FeatureCache<'a, T> {
     run: &'a Run<'a>,
     part: Part,
     inputs: &'a InputPipeline,
@@ -23,7 +23,7 @@ pub(crate) struct FeatureSource<'a, T> {
     cache: Vec<OnceLock<Array2<T>>>,
 }
 
-impl<'a, T: Wave> FeatureSource<'a, T> {
+impl<'a, T: Wave> FeatureCache<'a, T> {
     /// The features of `part`, of which up to `cache_bytes` are kept.
     pub(crate) fn new(
         run: &'a Run<'a>,
@@ -61,7 +61,7 @@ impl<'a, T: Wave> FeatureSource<'a, T> {
     }
 }
 
-impl<T: Wave> FeatureBlocks<T> for FeatureSource<'_, T> {
+impl<T: Wave> FeatureBlocks<T> for FeatureCache<'_, T> {
     type Error = TrainError;
 
     fn block_count(&self) -> usize {

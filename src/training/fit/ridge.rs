@@ -1,6 +1,6 @@
 //! From row blocks to weights: accumulate, choose λ, solve.
 
-use super::search::{Problem, Searched, lambda_grid};
+use super::search::{FitProblem, Searched, lambda_grid};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ErrorBars, RidgeReport, SolverReport, Spread, Statistics, TargetCoding};
@@ -51,7 +51,12 @@ pub(crate) struct Fit {
 
 /// Accumulates and solves: once at a given λ; where λ is searched for, in mixed precision first, and
 /// in f64 if the best λ is too small for that.
-pub(crate) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: &mut Clock) -> Result<Fit, TrainError> {
+pub(crate) fn fit(
+    problem: &FitProblem,
+    spec: &TrainSpec,
+    map: &FeatureMap,
+    clock: &mut Clock,
+) -> Result<Fit, TrainError> {
     let given = spec.resolve_lambda(problem.run.rows.count(Part::Training));
     let mut precision = Precision::for_ridge(given.unwrap_or(1.0), spec.map.bound(spec.kernel));
     loop {
@@ -79,7 +84,7 @@ pub(crate) fn fit(problem: &Problem, spec: &TrainSpec, map: &FeatureMap, clock: 
 /// Adds the rows of `problem` to those of an earlier fit and solves for all of them. No row of the
 /// earlier fit is needed, so a λ to be searched for is chosen by GCV.
 pub(crate) fn refit(
-    problem: &Problem,
+    problem: &FitProblem,
     spec: &TrainSpec,
     map: &FeatureMap,
     earlier: &PackedGram,
@@ -105,7 +110,7 @@ pub(crate) fn refit(
     Ok(fit)
 }
 
-impl Problem<'_> {
+impl FitProblem<'_> {
     fn accumulate(&self, map: &FeatureMap, precision: Precision) -> Result<Gram, TrainError> {
         let blocks = self.run.all_blocks();
         let tick = |done| self.run.tick(Stage::Accumulate, done);
@@ -134,7 +139,7 @@ impl System {
 
     fn search(
         &self,
-        problem: &Problem,
+        problem: &FitProblem,
         map: &FeatureMap,
         precision: Precision,
     ) -> Result<(RidgePath, Searched), TrainError> {
@@ -150,7 +155,7 @@ impl System {
 
     fn solve(
         self,
-        problem: &Problem,
+        problem: &FitProblem,
         given: Option<f64>,
         searched: Option<(RidgePath, Searched)>,
         precision: Precision,

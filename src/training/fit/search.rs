@@ -19,7 +19,7 @@ const COARSE_FEATURES: usize = 512;
 const FINE_FEATURES: usize = 2_048;
 
 /// What the inputs and targets of a search are.
-pub(crate) struct Problem<'a> {
+pub(crate) struct FitProblem<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) inputs: &'a InputPipeline,
     pub(crate) coding: &'a TargetCoding,
@@ -61,7 +61,7 @@ impl Searched {
     }
 }
 
-impl Problem<'_> {
+impl FitProblem<'_> {
     /// Leave-one-out error at every λ of the grid, over some of the `fitted` rows; the closed form is of these alone.
     pub(crate) fn search_lambda<T: Wave>(
         &self,

@@ -70,7 +70,7 @@ pub(crate) async fn version_ready(
 
 /// `GET /v2/models/stats`: of every version in memory.
 pub(crate) async fn stats(State(state): State<AppState>) -> Json<Value> {
-    let all = state.shelf.all();
+    let all = state.model_cache.all();
     let all: Vec<Value> = all.iter().map(|model| statistics(&model.entry, Some(&model.meters))).collect();
     Json(json!({"model_stats": all}))
 }
@@ -133,7 +133,7 @@ fn inputs(model: &FittedModel) -> Vec<Value> {
 /// Of one version. Asking brings nothing into memory: that could drive others out.
 fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
     let entry = state.registry.find(name, version)?;
-    let ready = state.shelf.ready(&entry)?;
+    let ready = state.model_cache.ready(&entry)?;
     Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
 }
 

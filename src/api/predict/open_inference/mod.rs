@@ -35,7 +35,7 @@ use crate::api::http::extract::ModelPath;
 use crate::api::http::response_memory::outgoing;
 use crate::api::http::watch::Watch;
 use crate::model::Predictions;
-use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowBlock};
+use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RequestRows};
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
@@ -126,7 +126,7 @@ fn decode(
     body: &Bytes,
     json_length: Option<usize>,
     limit: usize,
-) -> Result<(Asked, RowBlock), ApiError> {
+) -> Result<(Asked, RequestRows), ApiError> {
     if body.is_empty() {
         return Err(ApiError::empty_body());
     }

@@ -25,7 +25,7 @@ pub(crate) async fn index(
         Some(_) => return Err(ApiError::invalid_field("invalid_parameter", "/ready", "must be true or false")),
     };
     let entry = |entry: &std::sync::Arc<crate::model::ModelVersion>| {
-        let (state, reason) = match (state.shelf.is_unloaded(&entry.name), state.shelf.holds(entry)) {
+        let (state, reason) = match (state.model_cache.is_unloaded(&entry.name), state.model_cache.holds(entry)) {
             (true, _) if only_ready => return None,
             (true, _) => ("UNAVAILABLE", "unloaded"),
             (false, true) => ("READY", ""),
@@ -64,7 +64,7 @@ pub(crate) async fn load(
         return Err(ApiError::malformed("malformed_request", detail));
     }
     state.registry.find(&name, None)?;
-    state.shelf.load(&name);
+    state.model_cache.load(&name);
     state.load(&name, None).await?;
     Ok((StatusCode::OK, Json(json!({"name": name, "state": "READY"}))))
 }
@@ -79,6 +79,6 @@ pub(crate) async fn unload(
     check_model_name(&name)?;
     read_object(&state, &headers, body).await?;
     state.registry.find(&name, None)?;
-    state.shelf.unload(&name);
+    state.model_cache.unload(&name);
     Ok((StatusCode::OK, Json(json!({"name": name, "state": "UNAVAILABLE"}))))
 }

@@ -5,7 +5,7 @@ use crate::dataset::{Cell, InputColumn};
 use crate::model::FittedModel;
 use crate::request::problem::Problem;
 use crate::request::suggest;
-use crate::serving::{CellError, Refusal, RowBlock};
+use crate::serving::{CellError, Refusal, RequestRows};
 use std::collections::HashMap;
 
 /// Inputs of a request, and columns that are not among them, that are compared for a "did you mean".
@@ -16,7 +16,7 @@ const COMPARED_COLUMNS: usize = 16;
 const MATRIX: &str = "inputs";
 
 /// The rows that the inputs of a request hold, at most `limit`. What is neither a column nor the matrix is passed over.
-pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) -> Result<RequestRows, Refusal> {
     let columns = &model.inputs.encoding.columns;
     let is_matrix = |tensor: &Tensor| tensor.shape.len() == 2 && tensor.shape[1] == columns.len();
     if let [only] = inputs {
@@ -49,7 +49,7 @@ pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) 
     from_matrix((index, &mut inputs[index]), model, limit)
 }
 
-/// Tensors with their places, by name.
+/// Tensors with their locations, by name.
 type ByName<'t> = HashMap<&'t str, (usize, &'t Tensor)>;
 
 fn by_name(inputs: &[Tensor]) -> Result<ByName<'_>, Refusal> {
@@ -64,7 +64,11 @@ fn by_name(inputs: &[Tensor]) -> Result<ByName<'_>, Refusal> {
 }
 
 /// The rows of a matrix, whose numbers are taken out where they are what the model takes.
-fn from_matrix((index, matrix): (usize, &mut Tensor), model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+fn from_matrix(
+    (index, matrix): (usize, &mut Tensor),
+    model: &FittedModel,
+    limit: usize,
+) -> Result<RequestRows, Refusal> {
     let columns = &model.inputs.encoding.columns;
     let mut block = empty(matrix.shape[0], index, model, limit)?;
     if let Elements::Numbers(numbers) = &mut matrix.elements
@@ -81,7 +85,12 @@ fn from_matrix((index, matrix): (usize, &mut Tensor), model: &FittedModel, limit
     Ok(block)
 }
 
-fn from_columns(inputs: &[Tensor], by_name: &ByName, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+fn from_columns(
+    inputs: &[Tensor],
+    by_name: &ByName,
+    model: &FittedModel,
+    limit: usize,
+) -> Result<RequestRows, Refusal> {
     let columns = &model.inputs.encoding.columns;
     let found = find_columns(inputs, by_name, columns)?;
     let (first, tensor) = found[0]; // a model has a column
@@ -126,13 +135,13 @@ fn find_columns<'t>(
 }
 
 /// Room for the rows that the tensor at `index` has.
-fn empty(rows: usize, index: usize, model: &FittedModel, limit: usize) -> Result<RowBlock, Refusal> {
+fn empty(rows: usize, index: usize, model: &FittedModel, limit: usize) -> Result<RequestRows, Refusal> {
     let place = || format!("/inputs/{index}/shape");
     match rows {
         0 => Err(Refusal::invalid(place(), "holds no rows")),
         rows if rows > limit => Err(Refusal::invalid(place(), format!("has {rows} rows; the limit is {limit}"))),
         rows => {
-            let mut block = RowBlock::of(model);
+            let mut block = RequestRows::of(model);
             block.begin_rows(rows);
             Ok(block)
         }
@@ -140,7 +149,7 @@ fn empty(rows: usize, index: usize, model: &FittedModel, limit: usize) -> Result
 }
 
 fn set(
-    block: &mut RowBlock,
+    block: &mut RequestRows,
     model: &FittedModel,
     (row, column): (usize, usize),
     elements: &Elements,
