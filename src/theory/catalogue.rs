@@ -3,11 +3,10 @@
 use super::ours::{certificate, conformal, fresh_features, jackknife, relative};
 use super::papers::avron::risk_inflation;
 use super::papers::{avron, li, rudi_rosasco, shahrampour_kolouri, wang};
-use super::statement::assumptions::NO_FEATURES;
 use super::statement::remedy::complete;
 use super::{Circumstances, Evidence, Guarantee, SamplingKind};
 
-/// The ids of all guarantees, in the order in which they are given.
+/// The ids of all guarantees, in the order of [`Catalogue::guarantees`].
 pub const IDS: [&str; 23] = [
     "wang.theorem1",
     "wang.theorem1_sharp",
@@ -38,38 +37,32 @@ pub const IDS: [&str; 23] = [
 pub struct Catalogue {
     /// In the order of [`IDS`].
     pub guarantees: Vec<Guarantee>,
-    /// The ids of those that lack what only the training rows can tell.
+    /// The ids of those that become available by measuring the training rows.
     pub needing_rows: Vec<&'static str>,
 }
 
-/// Every guarantee for a model. Those that do not speak of it, or whose inputs were not measured, are there
-/// too and say what would change that. `share` is of the new inputs that a tolerance speaks of.
+/// Every guarantee for a model, including those that do not apply or lack a measurement; these say what to do.
+/// `share` is the share of new inputs that the tolerance certificate covers.
 pub fn guarantees(
     evidence: &Evidence,
     failure_probability: f64,
     share: f64,
     circumstances: &Circumstances,
 ) -> Catalogue {
-    let mut guarantees = speaking(evidence, failure_probability, share);
+    let mut guarantees = with_features(evidence, failure_probability, share);
+    if evidence.sampling == SamplingKind::NoFeatures {
+        guarantees = guarantees.into_iter().map(without_features).collect();
+    }
     let needing_rows = complete(&mut guarantees, evidence, circumstances);
     Catalogue { guarantees, needing_rows }
 }
 
-/// Of the exact method one alone speaks.
-fn speaking(evidence: &Evidence, failure_probability: f64, share: f64) -> Vec<Guarantee> {
-    let found = of_features(evidence, failure_probability, share);
-    if evidence.sampling != SamplingKind::NoFeatures {
-        return found;
-    }
-    let exact = "It is the exact kernel method itself, so there is no distance to it to bound.";
-    let speaks = |guarantee: &Guarantee| guarantee.id == "conformal";
-    let said = |guarantee: Guarantee| {
-        if speaks(&guarantee) { guarantee } else { guarantee.source().unavailable(NO_FEATURES, exact) }
-    };
-    found.into_iter().map(said).collect()
+/// Only conformal prediction applies to the exact kernel method, which has no features.
+fn without_features(guarantee: Guarantee) -> Guarantee {
+    if guarantee.id == "conformal" { guarantee } else { guarantee.source().unavailable(Evidence::has_no_features()) }
 }
 
-fn of_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
+fn with_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> {
     vec![
         wang::theorem1(evidence, delta),
         wang::theorem1_sharp(evidence, delta),
@@ -105,33 +98,29 @@ mod tests {
     use crate::theory::statement::remedy::tests::AT_HAND;
     use crate::theory::{Form, LossKind, Status};
 
-    fn told(evidence: &Evidence) -> Vec<Guarantee> {
+    fn found(evidence: &Evidence) -> Vec<Guarantee> {
         guarantees(evidence, 0.05, COVERED_SHARE, &AT_HAND).guarantees
     }
 
     #[test]
     fn every_id_is_there_once_and_in_order() {
-        let found: Vec<&str> = told(&ridge_fit()).iter().map(|guarantee| guarantee.id).collect();
-        assert_eq!(found, IDS);
+        let ids: Vec<&str> = found(&ridge_fit()).iter().map(|guarantee| guarantee.id).collect();
+        assert_eq!(ids, IDS);
     }
 
     #[test]
-    fn what_was_not_measured_says_what_to_ask_for() {
-        for guarantee in told(&ridge_fit()) {
+    fn every_statement_opens_by_its_status_and_ends_with_a_full_stop() {
+        for guarantee in found(&ridge_fit()) {
             assert!(!guarantee.assumptions.is_empty(), "{}", guarantee.id);
             assert!(guarantee.statement.ends_with('.'), "{}: {}", guarantee.id, guarantee.statement);
-            assert_eq!(
-                guarantee.statement.starts_with("Not a guarantee"),
-                guarantee.status == Status::NotApplicable,
-                "{}: {}",
-                guarantee.id,
-                guarantee.statement
-            );
+            let refused =
+                ["Does not apply:", "Not available:"].iter().any(|opening| guarantee.statement.starts_with(opening));
+            assert_eq!(refused, guarantee.status == Status::NotApplicable, "{}: {}", guarantee.id, guarantee.statement);
         }
     }
 
     #[test]
-    fn of_the_exact_method_conformal_prediction_alone_speaks() {
+    fn only_conformal_prediction_applies_to_the_exact_method() {
         let scores = Some((1..=99).map(f64::from).collect());
         let exact = Evidence {
             sampling: SamplingKind::NoFeatures,
@@ -139,30 +128,30 @@ mod tests {
             calibration_scores: scores,
             ..ridge_fit()
         };
-        let found = told(&exact);
-        assert_eq!(found.iter().map(|guarantee| guarantee.id).collect::<Vec<_>>(), IDS);
-        for guarantee in &found {
-            let speaks = guarantee.id == "conformal";
-            assert_eq!(guarantee.status == Status::NotApplicable, !speaks, "{}", guarantee.id);
-            assert_eq!(guarantee.value.is_some(), speaks);
-            assert!(speaks || guarantee.statement.contains("exact kernel method itself"), "{}", guarantee.statement);
+        let all = found(&exact);
+        assert_eq!(all.iter().map(|guarantee| guarantee.id).collect::<Vec<_>>(), IDS);
+        for guarantee in &all {
+            let applies = guarantee.id == "conformal";
+            assert_eq!(guarantee.status == Status::NotApplicable, !applies, "{}", guarantee.id);
+            assert_eq!(guarantee.value.is_some(), applies);
+            assert!(applies || guarantee.statement.contains("exact kernel method itself"), "{}", guarantee.statement);
         }
     }
 
     #[test]
-    fn no_bound_on_ridge_regression_speaks_of_a_classifier() {
+    fn no_bound_on_ridge_regression_applies_to_a_classifier() {
         let classifier = Evidence { loss: LossKind::SquaredHinge, target_mean_square: None, ..ridge_fit() };
-        let applicable: Vec<&str> = told(&classifier)
+        let applicable: Vec<&str> = found(&classifier)
             .into_iter()
             .filter(|guarantee| guarantee.status != Status::NotApplicable)
             .map(|guarantee| guarantee.id)
             .collect();
-        assert_eq!(applicable, ["wang.lemma3"]); // on the features alone
+        assert_eq!(applicable, ["wang.lemma3"]); // it bounds the features, whatever is learned
     }
 
     #[test]
     fn only_bounds_and_requirements_claim_a_probability() {
-        for guarantee in told(&ridge_fit()) {
+        for guarantee in found(&ridge_fit()) {
             let proved = matches!(guarantee.form, Form::Bound | Form::Requirement);
             assert!(proved || guarantee.probability.is_none(), "{}", guarantee.id);
         }

@@ -1,26 +1,26 @@
-//! What is known of a model: the numbers every theorem reads. What was not measured is `None`.
+//! What is known about a model: the numbers that every theorem reads. `None` means not measured.
 
 use super::spectrum::{ExponentFit, decay_exponent};
 use serde::{Deserialize, Serialize};
 
-/// The share of its ceiling up to which a leverage is free to grow.
+/// Leverages above this share of their ceiling are left out of the exponent fit: the ceiling flattens them.
 const LARGEST_FREE_LEVERAGE: f64 = 0.5;
 
-/// What a training run and its measurements tell.
+/// The results of a training run and of later measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(clippy::struct_excessive_bools)] // each settles one assumption
+#[allow(clippy::struct_excessive_bools)] // each decides one assumption
 pub struct Evidence {
-    /// n.
+    /// n, the training rows.
     pub sample_count: usize,
-    /// s.
+    /// s, the columns of Ψ.
     pub feature_count: usize,
-    /// m.
+    /// m, the independent draws behind the s columns.
     pub draw_count: usize,
-    /// b, where there is one.
+    /// b = sup ψ²; none for unbounded features.
     pub feature_bound: Option<f64>,
     /// Whether ψ = sgn(vᵀx)/√m, the features of the angular kernel.
     pub sign_features: bool,
-    /// What the choice of the features looked at.
+    /// Which data the features were chosen by.
     pub sampling: SamplingKind,
     /// Whether the draws are independent of each other.
     pub draws_independent: bool,
@@ -28,29 +28,29 @@ pub struct Evidence {
     pub unbiased: bool,
     /// Whether the kernel was fixed before any row was seen.
     pub kernel_fixed_in_advance: bool,
-    /// Whether some rows count more than others.
+    /// Whether sample weights or class weights were used.
     pub rows_weighted: bool,
-    /// What is minimised.
+    /// The loss that is minimised beside λ‖w‖².
     pub loss: LossKind,
-    /// λ.
+    /// λ, per sample.
     pub ridge: f64,
-    /// Targets of the model; squares and errors are summed over them.
+    /// The number of targets; squares and errors are summed over them.
     pub target_count: usize,
     /// (1/n)Σy² of the centred targets of a ridge fit.
     pub target_mean_square: Option<f64>,
-    /// ‖w‖².
+    /// ‖w‖² of the model.
     pub weight_norm_square: Option<f64>,
     /// μ₁ ≥ μ₂ ≥ … of G = ΨᵀΨ/n.
     pub spectrum: Option<Vec<f64>>,
-    /// The share of μ₁ up to which they may be rounding of the arithmetic that G was made in. Not written down: the
-    /// precision of the model tells it.
+    /// Eigenvalues up to this share of μ₁ may be rounding errors of the arithmetic that made G. Not stored: it follows
+    /// from the precision of the model.
     #[serde(skip)]
     pub spectrum_floor: f64,
-    /// Of the exact kernel matrix.
+    /// Measurements of the exact kernel matrix.
     pub kernel: Option<KernelEvidence>,
-    /// Of the exact kernel ridge regression at the same λ.
+    /// Measurements of exact kernel ridge regression at the same λ.
     pub exact: Option<ExactEvidence>,
-    /// Of the candidates that features were chosen from; where they were not, of the features themselves.
+    /// Measurements of the candidates that the features were chosen from, or of the features if there was no pool.
     pub pool: Option<PoolEvidence>,
     /// Estimates of E(f_s − f)².
     pub estimates: ErrorEstimates,
@@ -58,47 +58,47 @@ pub struct Evidence {
     pub certificate: Option<CertificateEvidence>,
     /// Scores of the calibration rows, ascending.
     pub calibration_scores: Option<Vec<f64>>,
-    /// In what they are measured.
+    /// The unit of the calibration scores.
     pub score_unit: ScoreUnit,
-    /// Whether labels are predicted, whatever is minimised. Not written down, like what follows: other parts of the
-    /// model tell it.
+    /// Whether labels are predicted; a ridge fit can predict them too. Not stored, like the fields below: it follows
+    /// from other parts of the model.
     #[serde(skip)]
     pub predicts_labels: bool,
-    /// Whether rows were added to an earlier fit, so that nobody knows if those held out were part of it.
+    /// Whether rows were added to an earlier fit, which may already contain the held-out rows.
     #[serde(skip)]
     pub rows_added: bool,
-    /// k(x, x), where it is the same for all x.
+    /// k(x, x), if it is the same for all x.
     #[serde(skip)]
     pub kernel_diagonal: Option<f64>,
 }
 
-/// What the choice of the features looked at, which decides the theorems that cover them.
+/// Which data the features were chosen by. This decides which theorems cover them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SamplingKind {
-    /// Nothing: drawn from the kernel's own distribution.
+    /// None: drawn from the spectral density of the kernel.
     DataIndependent,
-    /// Input rows: drawn by their leverage and reweighted, so that the kernel stays the same.
+    /// Inputs: drawn by leverage and reweighted, which keeps the kernel.
     LeverageWeighted,
-    /// Input rows: the best are kept as they are, which changes the kernel.
+    /// Inputs: the best are kept without reweighting, which changes the kernel.
     ChosenByInputs,
-    /// Targets too.
+    /// Inputs and targets.
     ChosenByTargets,
-    /// There are none: the model is the exact kernel method.
+    /// No features: the model is the exact kernel method.
     NoFeatures,
 }
 
-/// In what the scores of calibration rows are measured.
+/// The unit of the calibration scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScoreUnit {
-    /// In the target's own unit; for labels as a probability.
+    /// The unit of the target; for labels, a probability.
     Own,
-    /// Of several targets the largest, each in units of its training error.
+    /// Multiples of each target's training error; the largest over the targets.
     TrainingError,
-    /// In units of the predictive spread at the input; of several targets the largest.
+    /// Multiples of the predictive spread at the input; the largest over the targets.
     Spread,
 }
 
-/// What is minimised beside λ‖w‖².
+/// The loss that is minimised beside λ‖w‖².
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LossKind {
     /// (y − f)².
@@ -112,7 +112,7 @@ pub enum LossKind {
 }
 
 impl LossKind {
-    /// Its name in a sentence.
+    /// Its name in a statement.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Squared => "squared",
@@ -123,16 +123,16 @@ impl LossKind {
     }
 }
 
-/// A figure from a random probe; without error where it was computed exactly.
+/// A number that was computed exactly or estimated with random probes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The figure.
+    /// The number or its estimate.
     pub value: f64,
-    /// Its standard error, 0 when exact.
+    /// 0 if the value is exact.
     pub standard_error: f64,
 }
 
-/// What is known of the kernel matrix K of the training rows.
+/// Measurements of the kernel matrix K of the training rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelEvidence {
     /// s_λ = Tr K(K + nλI)⁻¹.
@@ -143,7 +143,7 @@ pub struct KernelEvidence {
     pub spectral_delta: Option<f64>,
 }
 
-/// What the exact solution α = (K + nλI)⁻¹y tells.
+/// Measurements of the exact solution α = (K + nλI)⁻¹y.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExactEvidence {
     /// Q = αᵀKα.
@@ -158,14 +158,14 @@ pub struct ExactEvidence {
     pub held_out_error: Option<f64>,
 }
 
-/// What is known of a pool of candidate features.
+/// Measurements of a pool of candidate features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoolEvidence {
-    /// M₀.
+    /// M₀, the candidates.
     pub candidate_count: usize,
     /// N₀, the rows they were evaluated on.
     pub row_count: usize,
-    /// Eigenvalues of the pool's Gram matrix over N₀, descending; empty where they are those of the features.
+    /// Eigenvalues of the pool's Gram matrix over N₀, descending; empty if the pool is the model's own features.
     pub spectrum: Vec<f64>,
     /// √ of the mean over pairs of rows of the variance of the pool's kernel estimate.
     pub kernel_deviation: Option<f64>,
@@ -173,17 +173,17 @@ pub struct PoolEvidence {
     pub largest_leverages: Vec<(f64, f64)>,
 }
 
-/// Estimates of E(f_s − f)², none of them proved.
+/// Estimates of E(f_s − f)² without proof.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorEstimates {
     /// From leaving out features.
     pub jackknife: Option<f64>,
-    /// From features that were not used.
+    /// From unused features.
     pub fresh_features: Option<f64>,
 }
 
-/// |f_s − f̂| on held-out rows, with f̂ the exact method up to the error of its solver; Euclidean norms over
-/// the targets where there are several.
+/// |f_s − f̂| on held-out rows, with f̂ the exact method up to the error of its solver. With several targets,
+/// Euclidean norms over them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CertificateEvidence {
     /// |f_s − f̂|, ascending.
@@ -198,11 +198,11 @@ pub struct CertificateEvidence {
     pub solver_slack: f64,
 }
 
-/// Rows that Δ is measured on at most: the two matrices are held whole.
+/// The most rows that Δ is measured on: two full matrices are held in memory.
 pub const SPECTRAL_ROWS: usize = 1_000;
 
 impl Evidence {
-    /// Rows that Δ was measured on.
+    /// The number of rows that Δ is measured on.
     pub fn spectral_rows(&self) -> usize {
         self.sample_count.min(SPECTRAL_ROWS)
     }
@@ -214,8 +214,8 @@ impl Evidence {
         quotient.is_finite().then_some(quotient)
     }
 
-    /// d(λ) for use within a logarithm, where too small a one would claim too much: that of the kernel where it is
-    /// known, else the most it can be, min(n, b/λ). Says whether it was estimated.
+    /// d(λ) for use inside a logarithm, where an underestimate would overstate the guarantee: that of the kernel if it
+    /// is known, otherwise its upper bound min(n, b/λ). The flag says whether it is an estimate.
     pub(super) fn dimension_at_most(&self, feature_bound: f64) -> (f64, bool) {
         let largest = (self.sample_count as f64).min(feature_bound / self.ridge);
         match &self.kernel {
@@ -226,8 +226,8 @@ impl Evidence {
         }
     }
 
-    /// d(λ) = s_λ: of the kernel where it is known, else of G, which is biased low for few features.
-    /// Says whether it is exact.
+    /// d(λ) = s_λ of the kernel if it is known, otherwise of G, which is biased low for few features. The flag says
+    /// whether it is exact.
     pub(super) fn effective_dimension(&self) -> Option<(f64, bool)> {
         if let Some(kernel) = &self.kernel {
             return Some((kernel.dimension.value, kernel.dimension.standard_error == 0.0));
@@ -236,8 +236,8 @@ impl Evidence {
         Some((super::spectrum::effective_dimension(spectrum, self.ridge), false))
     }
 
-    /// α̂: F∞(λ) of the order λ^(−α), where enough leverages are far enough below 1, which none exceeds: near it they
-    /// tell how few the draws are. [R, §3]
+    /// α̂: F∞(λ) of the order λ^(−α). No leverage exceeds 1, so those near 1 reflect the number of draws and are left
+    /// out; none if fewer than three remain. [R, §3]
     pub(super) fn leverage_exponent(&self) -> Option<ExponentFit> {
         let pool = self.pool.as_ref()?;
         let columns = self.feature_count as f64 / self.draw_count as f64;
@@ -247,7 +247,7 @@ impl Evidence {
         decay_exponent(&points)
     }
 
-    /// Columns of this map behind a number of draws.
+    /// The columns that a number of draws makes, after rounding the draws up.
     pub(super) fn columns_of(&self, draws: f64) -> f64 {
         draws.ceil() * (self.feature_count as f64 / self.draw_count as f64)
     }
@@ -257,7 +257,7 @@ impl Evidence {
 pub(super) mod tests {
     use super::*;
 
-    /// A plain ridge fit with nothing measured: 300 rows, 200 phase features.
+    /// A ridge fit with plain sampling and no measurements: 300 rows, 200 phase features.
     pub(crate) fn ridge_fit() -> Evidence {
         Evidence {
             sample_count: 300,
@@ -302,7 +302,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_dimension_of_the_kernel_comes_before_that_of_the_features() {
+    fn the_dimension_of_the_kernel_is_preferred_to_that_of_the_features() {
         let mut evidence = ridge_fit();
         assert_eq!(evidence.effective_dimension(), None);
         evidence.spectrum = Some(vec![0.7, 0.0]);
@@ -314,7 +314,7 @@ pub(super) mod tests {
 
     /// F̂∞ = λ^(−½) until it comes near the number of draws, 100.
     #[test]
-    fn leverages_near_their_ceiling_tell_nothing() {
+    fn leverages_near_their_ceiling_are_left_out() {
         let pool = |lambdas: &[f64]| PoolEvidence {
             candidate_count: 100,
             row_count: 300,
@@ -328,9 +328,9 @@ pub(super) mod tests {
         assert_eq!(ridge_fit().leverage_exponent(), None);
     }
 
-    /// Of the features alone, two of eigenvalue 0.7, nothing is taken within a logarithm: min(300, 2/0.7).
+    /// With only the features known, two eigenvalues of 0.7, the upper bound is used: min(300, 2/0.7).
     #[test]
-    fn within_a_logarithm_the_dimension_is_never_that_of_the_features() {
+    fn inside_a_logarithm_the_dimension_of_the_features_is_not_used() {
         let mut evidence = Evidence { spectrum: Some(vec![0.7, 0.7]), ..ridge_fit() };
         assert_eq!(evidence.dimension_at_most(2.0), (2.0 / 0.7, false));
         let dimension = Estimate { value: 2.5, standard_error: 0.1 };
@@ -351,7 +351,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn draws_are_whole_before_they_are_columns() {
+    fn draws_are_rounded_up_before_columns_are_counted() {
         let pair = Evidence { draw_count: 100, ..ridge_fit() };
         assert_eq!(pair.columns_of(10.2), 22.0);
     }

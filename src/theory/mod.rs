@@ -1,4 +1,4 @@
-//! Plain numbers in, guarantees out. No I/O and no randomness.
+//! Turns the numbers of a training run into guarantees. No I/O and no randomness.
 //!
 //! One notation for all papers:
 //!
@@ -18,38 +18,38 @@
 //! | μ | `spectrum` | eigenvalues of G, descending; `largest` is μ₁ of K/n |
 //! | s_λ, d(λ), N(λ) | `dimension` | Tr K(K + nλI)⁻¹ = Σ μ/(μ+λ), the effective dimension |
 //! | Δ | `spectral_delta` | (1−Δ)(K+nλI) ≼ K̃+nλI ≼ (1+Δ)(K+nλI) |
-//! | ‖w‖² | `weight_norm_square` | of the model |
-//! | M₀, N₀ | `candidate_count`, `row_count` | pool of features, and rows it was scored on |
+//! | ‖w‖² | `weight_norm_square` | squared norm of the weights |
+//! | M₀, N₀ | `candidate_count`, `row_count` | candidate features, and the rows they were scored on |
 //! | ε, B | `solver_slack`, `clip_width` | error of the exact solver, width of the range of y |
 //! | – | `target_mean_square` | (1/n)Σyᵢ² of the centred targets |
 //!
-//! Each paper file opens with its own symbols and where its normalisation differs.
+//! Each paper's file opens with the paper's own symbols and normalisation.
 
-/// What a guarantee is and how it is worded.
+/// Guarantees, their assumptions and their wording.
 mod statement;
 
 /// The five papers, one file or folder each.
 pub mod papers;
 
-/// Guarantees of our own.
+/// Guarantees that are not in the papers; `docs/derivations.md` has the proofs.
 pub mod ours;
 
-/// What is known of a model.
+/// The numbers that every theorem reads.
 mod evidence;
 
-/// The exact solution, within the error of its solver.
+/// Bounds on the exact solution that account for the solver's residual.
 mod solution;
 
-/// What eigenvalues tell.
+/// Effective dimension and decay of eigenvalues.
 pub mod spectrum;
 
-/// The same, as it is told.
+/// The spectrum of a model, as the API shows it.
 mod spectral_profile;
 
 /// All guarantees, in a fixed order.
 mod catalogue;
 
-/// How many features a target takes, theorem by theorem, and what they cost.
+/// The number of features that a goal requires, theorem by theorem, and their cost.
 pub mod plan;
 
 pub use catalogue::{Catalogue, IDS, guarantees};

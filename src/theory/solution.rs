@@ -1,22 +1,22 @@
-//! Q and ‖Kα‖² of the exact solution, within what the residual of its solver leaves open.
+//! Bounds on Q and ‖Kα‖² of the exact solution that account for the solver's residual.
 //!
 //! With α̂ for α and r = y − (K + nλI)α̂, α − α̂ = (K + nλI)⁻¹r. Since √μ/(μ + nλ) ≤ 1/(2√(nλ)) for every μ ≥ 0,
-//! |√Q − √Q̂| ≤ ‖r‖/(2√(nλ)); since K ≼ K + nλI, |‖Kα‖ − ‖Kα̂‖| ≤ ‖r‖. A bound takes the end that makes it weaker.
+//! |√Q − √Q̂| ≤ ‖r‖/(2√(nλ)); since K ≼ K + nλI, |‖Kα‖ − ‖Kα̂‖| ≤ ‖r‖. Each guarantee uses the end that makes it weaker.
 
 use super::Evidence;
 
-/// Least and most of each.
+/// A lower and an upper bound on each quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Solution {
     /// Q.
     pub(super) quadratic_form: (f64, f64),
-    /// ‖Kα‖², where it was noted.
+    /// ‖Kα‖², if it was recorded.
     pub(super) fitted_square: Option<(f64, f64)>,
 }
 
 impl Evidence {
-    /// Of a ridge fit whose exact system was solved. The residual of each target is at most the share of its norm
-    /// that was noted.
+    /// None unless this is a ridge fit whose exact system was solved. `relative_residual` bounds the residual of each
+    /// target relative to its norm.
     pub(super) fn solution(&self) -> Option<Solution> {
         let exact = self.exact.as_ref()?;
         let n = self.sample_count as f64;
@@ -28,7 +28,7 @@ impl Evidence {
     }
 }
 
-/// The squares of what is within `error` of the root of `square`.
+/// The range of x² for |x − √square| ≤ error.
 fn around(square: f64, error: f64) -> (f64, f64) {
     if error == 0.0 {
         return (square, square);
@@ -47,7 +47,7 @@ mod tests {
     /// K = diag(2, 0), nλ = 2, y = (4, 3): α = (1, 1.5). At α̂ = (0, 0) the residual is y itself, of norm 5: Q = 2
     /// against Q̂ = 0 is within (5/(2√2))² = 3.125, and ‖Kα‖² = 4 within 25.
     #[test]
-    fn the_exact_numbers_lie_within() {
+    fn the_exact_numbers_lie_within_the_bounds() {
         let of = |relative_residual, quadratic_form, fitted_square| {
             let exact = ExactEvidence { relative_residual, ..exact(quadratic_form, fitted_square) };
             let fit = Evidence {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_residual_makes_bounds_weaker_never_sharper() {
+    fn a_residual_makes_bounds_weaker() {
         let bounds = |relative_residual: f64| {
             let exact = ExactEvidence { relative_residual, ..exact(0.037, 0.5) };
             let fit = Evidence { exact: Some(exact), ..ridge_fit() };

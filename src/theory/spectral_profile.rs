@@ -1,62 +1,62 @@
-//! What the eigenvalues of a model tell, from what was kept of its training: how they fall, the effective dimension
-//! over λ with its exponent, and what would have to be measured to know more.
+//! The spectrum of a model as the API shows it: the decay of the eigenvalues, the effective dimension over λ, the
+//! leverages, and what is missing.
 
-use super::papers::li::{fall_of, rate_of, speaks_of};
+use super::papers::li::{covers, describe_decay, describe_rate};
 use super::spectrum::{Decay, ExponentFit, decay, decay_exponent, effective_dimension, ridges_around};
 use super::{Estimate, Evidence, LossKind, RowAccess, SamplingKind};
 use serde::Serialize;
 
-/// Up to so many eigenvalues are told one by one. Of more, the first half of that many, then ranks that grow by a
-/// constant factor.
+/// Up to this many eigenvalues are listed in full. Of more, the first half of this number is listed, then ranks that grow
+/// by a constant factor.
 const LISTED: usize = 256;
 
-/// All of it.
+/// What is known about the spectrum of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpectralProfile {
     /// λ of the model.
     pub lambda: f64,
     /// μ of G = ΨᵀΨ/n.
     pub eigenvalues: Option<Eigenvalues>,
-    /// N(λ) = Σ μ/(μ+λ) of the features, which few of them leave too small.
+    /// N(λ) = Σ μ/(μ+λ) of the features, which is too small if there are few of them.
     pub effective_dimension: Option<DimensionCurve>,
-    /// s_λ = Tr K(K + nλI)⁻¹ of the exact kernel, measured.
+    /// s_λ = Tr K(K + nλI)⁻¹ of the exact kernel.
     pub kernel_dimension: Option<Estimate>,
-    /// The largest leverage in the pool that features were chosen from, or of the features themselves.
+    /// The largest leverage in the pool of candidates, or of the features if there was no pool.
     pub leverage: Option<LeverageCurve>,
-    /// How the eigenvalues fall.
+    /// The decay of the eigenvalues.
     pub regime: Option<Regime>,
-    /// What is not known, and the job that would measure it.
+    /// The fields above that are empty, with the job that measures them.
     pub missing: Vec<Missing>,
 }
 
-/// Eigenvalues, descending.
+/// All or some of the eigenvalues, descending.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Eigenvalues {
-    /// All of them.
+    /// The number of all eigenvalues.
     pub count: usize,
-    /// Σ μ.
+    /// Σ μ over all eigenvalues.
     pub sum: f64,
-    /// Whether every one is told.
+    /// Whether `values` lists all of them.
     pub complete: bool,
-    /// With their ranks, from 1.
+    /// The listed eigenvalues with their ranks.
     pub values: Vec<Ranked>,
 }
 
-/// One eigenvalue.
+/// One eigenvalue and its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ranked {
-    /// From 1.
+    /// Counted from 1.
     pub rank: usize,
     /// μ.
     pub value: f64,
 }
 
-/// N over λ.
+/// The effective dimension as a function of λ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DimensionCurve {
-    /// At the λ of the model.
+    /// N at the λ of the model.
     pub at_lambda: f64,
-    /// A decade to each side of it.
+    /// N over a decade to each side of that λ.
     pub grid: Vec<DimensionPoint>,
     /// γ̂ with N(λ) of the order λ^(−γ) over the grid. [R, §2]
     pub gamma: Option<ExponentFit>,
@@ -71,12 +71,12 @@ pub struct DimensionPoint {
     pub dimension: f64,
 }
 
-/// F̂∞ over λ.
+/// F̂∞ as a function of λ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeverageCurve {
-    /// Where it was worked out.
+    /// F̂∞ at several λ.
     pub points: Vec<LeveragePoint>,
-    /// α̂ with F̂∞(λ) of the order λ^(−α), where the features are enough to tell. [R, §3]
+    /// α̂ with F̂∞(λ) of the order λ^(−α), if there are enough features to estimate it. [R, §3]
     pub alpha: Option<ExponentFit>,
 }
 
@@ -85,35 +85,35 @@ pub struct LeverageCurve {
 pub struct LeveragePoint {
     /// λ.
     pub lambda: f64,
-    /// The number of candidates times the largest leverage of one.
+    /// The number of candidates times the largest leverage.
     pub largest: f64,
 }
 
-/// The kind of decay that fits best, and what the tables of Li 2022 say of it.
+/// The kind of decay that fits best, with the row of Li's tables for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Regime {
     /// `finite_rank`, `exponential` or `polynomial`.
     pub kind: &'static str,
-    /// Of a finite rank.
+    /// The rank, if it is finite.
     pub rank: Option<usize>,
-    /// Of an exponential or a polynomial.
+    /// The fit, if the decay is exponential or polynomial.
     pub fit: Option<ExponentFit>,
-    /// In words.
+    /// The decay and the learning rate it gives, in words.
     pub statement: String,
 }
 
-/// Something that is not known.
+/// An empty field of the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// Which field.
+    /// The name of the field.
     pub what: &'static str,
     /// Why it is empty.
     pub reason: &'static str,
-    /// The type of the job that would measure it; none where no job does.
+    /// The type of the job that measures it; none if no job does.
     pub job: Option<&'static str>,
 }
 
-/// What is known of the spectrum.
+/// Collects what the evidence holds about the spectrum.
 pub fn spectral_profile(evidence: &Evidence) -> SpectralProfile {
     let spectrum = evidence.spectrum.as_deref();
     let pool = evidence.pool.as_ref();
@@ -133,7 +133,7 @@ pub fn spectral_profile(evidence: &Evidence) -> SpectralProfile {
 }
 
 impl SpectralProfile {
-    /// No job is advised that could not run: where the training rows cannot be read again, that is the reason.
+    /// Removes certify jobs that could not run because the training rows cannot be read again.
     #[must_use]
     pub fn with_rows(mut self, rows: RowAccess) -> Self {
         if let Some(obstacle) = rows.obstacle() {
@@ -144,12 +144,12 @@ impl SpectralProfile {
         self
     }
 
-    /// Nor one that ran in vain: where the exact system was tried and told no dimension, another try tells none.
+    /// Removes the job for the kernel dimension if the exact solve has already failed.
     #[must_use]
     pub fn with_exact_system_tried(mut self, tried: bool) -> Self {
-        let in_vain = |missing: &&mut Missing| tried && missing.what == "kernel_dimension";
-        for missing in self.missing.iter_mut().filter(in_vain) {
-            missing.reason = "the exact kernel system was tried, and cannot be solved at this lambda";
+        let failed = |missing: &&mut Missing| tried && missing.what == "kernel_dimension";
+        for missing in self.missing.iter_mut().filter(failed) {
+            missing.reason = "the exact kernel system cannot be solved at this lambda; use a larger one";
             missing.job = None;
         }
         self
@@ -180,7 +180,7 @@ fn dimension_curve(spectrum: &[f64], ridge: f64) -> DimensionCurve {
     DimensionCurve { at_lambda: at(ridge).dimension, gamma: decay_exponent(&points), grid }
 }
 
-/// The rate is that of classifiers with a Lipschitz loss: of others the fall alone is told.
+/// The learning rate is that of classifiers with a Lipschitz loss; for other models only the decay is described.
 fn regime(decay: Decay, evidence: &Evidence) -> Regime {
     let (kind, rank, fit) = match decay {
         Decay::FiniteRank(rank) => ("finite_rank", Some(rank), None),
@@ -188,7 +188,7 @@ fn regime(decay: Decay, evidence: &Evidence) -> Regime {
         Decay::Polynomial(fit) => ("polynomial", None, Some(fit)),
     };
     let by_leverage = evidence.sampling == SamplingKind::LeverageWeighted;
-    let statement = if speaks_of(evidence) { rate_of(decay, by_leverage) } else { fall_of(decay) };
+    let statement = if covers(evidence) { describe_rate(decay, by_leverage) } else { describe_decay(decay) };
     Regime { kind, rank, fit, statement }
 }
 
@@ -199,21 +199,23 @@ fn missing(evidence: &Evidence, regime_known: bool) -> Vec<Missing> {
     let mut note = |what, reason, job| missing.push(Missing { what, reason, job });
     if evidence.spectrum.is_none() {
         let (reason, job) = if exact {
-            ("the model has no features, and its kernel matrix is never held", None)
+            ("the model has no features, and its kernel matrix is not kept", None)
         } else {
-            ("training keeps the eigenvalues of ridge models with few features alone", Some("certify"))
+            ("training computes the eigenvalues only for ridge models with few features", Some("certify"))
         };
         for what in ["eigenvalues", "effective_dimension", "regime"] {
             note(what, reason, job);
         }
     } else if !regime_known {
-        note("regime", "too few eigenvalues stand above rounding to tell how they fall", None);
+        note("regime", "too few eigenvalues exceed the rounding error to fit their decay", None);
     }
     if evidence.kernel.is_none() {
         let (reason, job) = match (exact, comparable) {
-            (true, _) => ("there are more training rows than guarantees.exact_rows", Some("train")),
+            (true, _) => {
+                ("there are more training rows than guarantees.exact_rows; train with a larger value", Some("train"))
+            }
             (false, true) => ("the exact kernel system was not solved", Some("certify")),
-            (false, false) => ("it is measured for least squares on rows that count the same", None),
+            (false, false) => ("it is measured only for ridge regression on equally weighted rows", None),
         };
         note("kernel_dimension", reason, job);
     }
@@ -221,7 +223,7 @@ fn missing(evidence: &Evidence, regime_known: bool) -> Vec<Missing> {
         let (reason, job) = if exact {
             ("the model has no features", None)
         } else {
-            ("training keeps the leverages of ridge models with few features alone", Some("certify"))
+            ("training computes the leverages only for ridge models with few features", Some("certify"))
         };
         note("leverage", reason, job);
     }
@@ -236,16 +238,16 @@ mod tests {
 
     /// μᵢ = i^(−2): a polynomial of exponent 2, N(λ) of the order λ^(−½).
     #[test]
-    fn a_power_law_is_told_as_one() {
+    fn a_power_law_is_recognised() {
         let spectrum: Vec<f64> = (1..=20_000).map(|i| f64::from(i).powi(-2)).collect();
         let evidence = Evidence { spectrum: Some(spectrum.clone()), ridge: 1e-4, ..ridge_fit() };
         let profile = spectral_profile(&evidence);
         let regime = profile.regime.unwrap();
         assert_eq!((regime.kind, regime.rank), ("polynomial", None));
         assert!((regime.fit.unwrap().exponent - 2.0).abs() < 1e-9 && regime.fit.unwrap().residual < 1e-9);
-        assert_eq!(regime.statement, "the spectrum falls like i^-2.00");
+        assert_eq!(regime.statement, "the eigenvalues decay like i^-2.00");
         let hinge = spectral_profile(&Evidence { loss: LossKind::Hinge, ..evidence.clone() });
-        assert!(hinge.regime.unwrap().statement.contains("rate is 1/sqrt(n)"));
+        assert!(hinge.regime.unwrap().statement.contains("the learning rate 1/sqrt(n)"));
         let softmax = Evidence { loss: LossKind::Logistic, target_count: 3, ..evidence.clone() };
         assert!(!spectral_profile(&softmax).regime.unwrap().statement.contains("rate"));
         let curve = profile.effective_dimension.unwrap();
@@ -253,15 +255,15 @@ mod tests {
         assert!((gamma.exponent - 0.5).abs() < 0.02 && gamma.quality > 0.999 && gamma.residual < 0.05, "{gamma:?}");
         assert_eq!(curve.grid.len(), 9);
         assert!((curve.grid[4].dimension - curve.at_lambda).abs() < 1e-9 * curve.at_lambda);
-        let told = profile.eigenvalues.unwrap();
-        assert!(!told.complete && told.values.len() <= LISTED && told.count == 20_000);
-        assert_eq!((told.values[0].rank, told.values.last().unwrap().rank), (1, 20_000));
-        assert!(told.values.windows(2).all(|pair| pair[0].rank < pair[1].rank));
-        assert!(told.values.iter().all(|ranked| ranked.value == spectrum[ranked.rank - 1]));
+        let listed = profile.eigenvalues.unwrap();
+        assert!(!listed.complete && listed.values.len() <= LISTED && listed.count == 20_000);
+        assert_eq!((listed.values[0].rank, listed.values.last().unwrap().rank), (1, 20_000));
+        assert!(listed.values.windows(2).all(|pair| pair[0].rank < pair[1].rank));
+        assert!(listed.values.iter().all(|ranked| ranked.value == spectrum[ranked.rank - 1]));
     }
 
     #[test]
-    fn what_is_missing_names_the_job_that_would_measure_it() {
+    fn missing_fields_name_the_job_that_measures_them() {
         let jobs = |evidence: &Evidence| -> Vec<(&str, Option<&str>)> {
             spectral_profile(evidence).missing.iter().map(|missing| (missing.what, missing.job)).collect()
         };
@@ -274,10 +276,10 @@ mod tests {
         assert!(unknown.contains(&("eigenvalues", Some("certify"))));
         let deleted = spectral_profile(&ridge_fit()).with_rows(RowAccess::Gone);
         assert!(deleted.missing.iter().all(|missing| missing.job.is_none()));
-        assert!(deleted.missing.iter().any(|missing| missing.reason.contains("data set is gone")));
+        assert!(deleted.missing.iter().any(|missing| missing.reason.contains("dataset is not on this server")));
         let tried = spectral_profile(&ridge_fit()).with_exact_system_tried(true);
         let dimension = tried.missing.iter().find(|missing| missing.what == "kernel_dimension").unwrap();
-        assert!(dimension.job.is_none() && dimension.reason.contains("was tried"));
+        assert!(dimension.job.is_none() && dimension.reason.contains("cannot be solved"));
         let weighted = Evidence { rows_weighted: true, ..ridge_fit() };
         assert!(jobs(&weighted).contains(&("kernel_dimension", None)));
         let exact = Evidence { sampling: SamplingKind::NoFeatures, ..ridge_fit() };

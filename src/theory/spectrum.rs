@@ -1,4 +1,4 @@
-//! What eigenvalues tell: effective dimension, how fast they decay, and how well that is known.
+//! Effective dimension and decay of eigenvalues, with the quality of each fit.
 
 use serde::Serialize;
 
@@ -7,26 +7,26 @@ pub fn effective_dimension(eigenvalues: &[f64], ridge: f64) -> f64 {
     eigenvalues.iter().map(|value| value / (value + ridge)).sum()
 }
 
-/// A power or a rate read off a straight line, and how straight the line is.
+/// An exponent fitted by a straight line, with the quality of the fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ExponentFit {
-    /// The exponent.
+    /// Minus the slope of the line.
     pub exponent: f64,
-    /// R² of the line, 1 when it goes through every point.
+    /// R² of the line: 1 if it goes through every point.
     #[serde(rename = "r_squared")]
     pub quality: f64,
-    /// Root mean square of what the line leaves of the logarithms: 0.01 is one per cent or so.
+    /// Root mean square residual of the logarithms: 0.01 is about one percent.
     pub residual: f64,
 }
 
-/// −d log y / d log x by least squares over points with positive coordinates; none below three.
+/// −d log y / d log x by least squares over the points with positive coordinates; none if there are fewer than three.
 pub fn decay_exponent(points: &[(f64, f64)]) -> Option<ExponentFit> {
     let logs: Vec<(f64, f64)> =
         points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0).map(|(x, y)| (x.ln(), y.ln())).collect();
     line(&logs)
 }
 
-/// −slope of the least-squares line; none for fewer than three points or one abscissa.
+/// −slope of the least-squares line; none for fewer than three points or a single abscissa.
 fn line(points: &[(f64, f64)]) -> Option<ExponentFit> {
     if points.len() < 3 {
         return None;
@@ -52,39 +52,39 @@ pub fn capacity_exponent(eigenvalues: &[f64], ridges: &[f64]) -> Option<Exponent
     decay_exponent(&points)
 }
 
-/// λ·10^(k/4) for k from −4 to 4: a decade to each side, over which the slope at λ is read.
+/// λ·10^(k/4) for k from −4 to 4: a decade to each side, the range for the slope at λ.
 pub fn ridges_around(ridge: f64) -> Vec<f64> {
     (-4..=4).map(|k| ridge * 10_f64.powf(f64::from(k) / 4.0)).collect()
 }
 
-/// How eigenvalues decay.
+/// The kind of decay of eigenvalues.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decay {
-    /// All but this many vanish.
+    /// All but this many are zero.
     FiniteRank(usize),
-    /// μᵢ of the order e^(−ri), r the exponent, or of e^(−r√i), nearer to what smooth kernels of several inputs have.
+    /// μᵢ of the order e^(−ri), where r is the exponent, or e^(−r√i), which is closer for smooth kernels of several inputs.
     Exponential(ExponentFit),
-    /// μᵢ of the order i^(−c); c is the exponent.
+    /// μᵢ of the order i^(−c), where c is the exponent.
     Polynomial(ExponentFit),
 }
 
-/// Random features estimate the leading part of a kernel's spectrum; beyond, G falls for want of features, whatever
-/// the kernel does. Measured on gaussian, laplace and matern kernels: this share of the eigenvalues, and at least so
-/// many, tell the kernels apart.
+/// Random features estimate only the leading part of a kernel's spectrum; beyond it, G decays because there are too few
+/// features. Measured on gaussian, laplace and matern kernels: this share of the eigenvalues, and at least this many,
+/// distinguish the kernels.
 const LEADING_SHARE: f64 = 0.05;
 const LEADING_COUNT: usize = 25;
 
-/// By so much the next eigenvalue must have been expected above the floor for its absence to be a gap.
+/// A missing eigenvalue counts as a gap if it was expected to exceed the floor by this factor.
 const GAP: f64 = 10.0;
 
-/// The kind of decay of eigenvalues that stand above `floor` times the largest, below which they may be rounding: a
-/// rank where they end at a gap, or the straighter of log μ against i or √i and log μ against log i. None where fewer
-/// than three stand above it without a gap.
+/// The kind of decay of the eigenvalues above `floor` times the largest; those below may be rounding errors. A rank if
+/// they end at a gap, otherwise the better fit of log μ against i or √i and of log μ against log i. None if fewer than
+/// three are above the floor and there is no gap.
 pub fn decay(eigenvalues: &[f64], floor: f64, sample_count: usize) -> Option<Decay> {
     let zero = floor * *eigenvalues.first()?;
     let above: Vec<f64> = eigenvalues.iter().take_while(|value| **value > zero).copied().collect();
     let rank = above.len();
-    // Of half the features or of half the rows every matrix may have fewer.
+    // A rank above half the features or half the rows may be a limit of the sample, not of the kernel.
     if 2 * rank <= eigenvalues.len().min(sample_count) && ends_at_a_gap(&above, zero) {
         return Some(Decay::FiniteRank(rank));
     }
@@ -100,7 +100,7 @@ pub fn decay(eigenvalues: &[f64], floor: f64, sample_count: usize) -> Option<Dec
     })
 }
 
-/// Whether even the steepest step so far would have left one more eigenvalue well above zero.
+/// Whether another eigenvalue would still be well above zero after a step as steep as the steepest so far.
 fn ends_at_a_gap(above: &[f64], zero: f64) -> bool {
     let steepest = above.windows(2).map(|pair| pair[1] / pair[0]).fold(1.0, f64::min);
     above.last().is_none_or(|last| last * steepest > GAP * zero)
@@ -128,21 +128,21 @@ mod tests {
 
     /// Points (0, 0), (1, 3), (2, 0): slope 0, mean 1, residuals −1, 2, −1.
     #[test]
-    fn what_the_line_leaves_by_hand() {
+    fn the_residual_of_the_line_by_hand() {
         let fit = line(&[(0.0, 0.0), (1.0, 3.0), (2.0, 0.0)]).unwrap();
         assert_eq!((fit.exponent.abs(), fit.quality), (0.0, 0.0));
         assert!((fit.residual - 2.0_f64.sqrt()).abs() < 1e-15);
     }
 
     #[test]
-    fn decays_are_told_apart() {
+    fn the_kinds_of_decay_are_distinguished() {
         let power: Vec<f64> = (1..100).map(|i| f64::from(i).powf(-1.5)).collect();
         for floor in [1e-6, 1e-13] {
             let decay = |eigenvalues: &[f64]| decay(eigenvalues, floor, 1_000);
             let Some(Decay::Polynomial(fit)) = decay(&power) else { panic!("{:?}", decay(&power)) };
             assert!((fit.exponent - 1.5).abs() < 1e-10 && fit.quality > 1.0 - 1e-12);
             for rate in [0.1, 0.5, 2.0, 4.0] {
-                // What falls below the floor comes out of the arithmetic as noise.
+                // Below the floor there is only rounding noise.
                 let noise = |i: i32| 1e-2 * floor / f64::from(i);
                 let geometric: Vec<f64> = (1..200).map(|i| (-rate * f64::from(i - 1)).exp() + noise(i)).collect();
                 let Some(Decay::Exponential(fit)) = decay(&geometric) else { panic!("{rate} {:?}", decay(&geometric)) };
@@ -154,11 +154,11 @@ mod tests {
             few[1..4].fill(0.0);
             assert_eq!(decay(&few), Some(Decay::FiniteRank(1)));
             assert_eq!(decay(&[1.0, 0.5]), None);
-            // Two that fall steeply, and then rounding: nothing can be told.
+            // Two that decay steeply, then rounding errors: the decay is unknown.
             assert_eq!(decay(&[1.0, 10.0 * floor, 0.1 * floor, 0.0, 0.0]), None);
             assert_eq!(decay(&[]), None);
         }
-        // As many as there are rows is no rank of the kernel.
+        // As many nonzero eigenvalues as rows do not show a rank of the kernel.
         let flat = [vec![1.0; 40], vec![0.0; 472]].concat();
         assert!(!matches!(decay(&flat, 1e-6, 40), Some(Decay::FiniteRank(_))));
         assert_eq!(decay(&flat, 1e-6, 1_000), Some(Decay::FiniteRank(40)));

@@ -1,11 +1,11 @@
-//! The tail of the binomial distribution, in logarithms so that no term underflows on the way.
+//! Tail probabilities of the binomial distribution. Terms are kept as logarithms so that none underflows.
 
 /// P(X ≥ k) for X binomial with `trials` trials of success probability `share` in (0, 1).
 pub fn upper_tail(trials: usize, k: usize, share: f64) -> f64 {
     Tail::new(trials, share).take_while(|(at, _)| *at >= k).last().map_or(0.0, |(_, tail)| tail)
 }
 
-/// The smallest k with P(X ≥ k) ≤ `limit`; none where even P(X ≥ trials) is above it.
+/// The smallest k with P(X ≥ k) ≤ `limit`; none if even P(X ≥ trials) exceeds it.
 pub fn smallest_with_tail(trials: usize, share: f64, limit: f64) -> Option<usize> {
     Tail::new(trials, share).take_while(|(_, tail)| *tail <= limit).last().map(|(k, _)| k)
 }
@@ -13,7 +13,7 @@ pub fn smallest_with_tail(trials: usize, share: f64, limit: f64) -> Option<usize
 /// (k, P(X ≥ k)) from k = trials down to 0. Small terms are summed first.
 struct Tail {
     trials: usize,
-    /// The k of the next term; none when all were given.
+    /// The k of the next term; none at the end.
     next: Option<usize>,
     /// log P(X = next).
     log_term: f64,
@@ -46,7 +46,7 @@ impl Iterator for Tail {
 mod tests {
     use super::*;
 
-    /// Every outcome of a few coins, counted.
+    /// Sums over every outcome of a few coin tosses.
     fn brute_force(trials: usize, k: usize, share: f64) -> f64 {
         let outcomes = 0..1_u32 << trials;
         let probability = |ones: u32| {
@@ -74,12 +74,12 @@ mod tests {
         assert_eq!(smallest_with_tail(3, 0.5, 0.125 + 1e-12), Some(3));
         assert_eq!(smallest_with_tail(3, 0.5, 0.6), Some(2));
         assert_eq!(smallest_with_tail(3, 0.5, 0.1), None);
-        // The textbook figure: 59 rows say that the largest covers 95 % with confidence 95 %, 58 do not.
+        // The textbook example: the largest of 59 values covers 95% with confidence 95%, that of 58 does not.
         assert_eq!(smallest_with_tail(59, 0.95, 0.05), Some(59));
         assert_eq!(smallest_with_tail(58, 0.95, 0.05), None);
     }
 
-    /// Where single terms underflow the sum does not.
+    /// Single terms underflow here; the sum does not.
     #[test]
     fn large_counts_keep_their_digits() {
         assert!((upper_tail(100_000, 0, 0.01) - 1.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! How far the model is from the exact kernel method, certified on held-out rows: ours.
+//! The distance to the exact kernel method, certified on held-out rows.
 //!
 //! **Statement.** Let eⱼ = |f_s(xⱼ) − f̂(xⱼ)| on m held-out rows, f̂ the exact method up to its solver's
 //! residual r: |f̂ − f| ≤ ε = ‖r‖√k(x,x)/√(nλ) at every input.
@@ -9,10 +9,10 @@
 //! variance penalization*, COLT 2009, Theorem 4).
 //!
 //! **Assumptions.** The held-out rows and the new inputs are independent draws from one distribution.
-//! Nothing is asked of λ, of the features or of the kernel.
+//! There is no condition on λ, on the features or on the kernel.
 
 use super::binomial::smallest_with_tail;
-use crate::theory::papers::wang::theorem1::{ridge_only, summed};
+use crate::theory::papers::wang::distance::summed;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, percent, rounded_up};
 use crate::theory::{Assumption, CertificateEvidence, Evidence, Form, Guarantee, Lack};
@@ -20,7 +20,7 @@ use crate::theory::{Assumption, CertificateEvidence, Evidence, Form, Guarantee, 
 const MEAN: Source = Source {
     id: "bochner.certificate_mean",
     paper: "empirical Bernstein inequality, Maurer & Pontil 2009, Theorem 4",
-    bounds: "E (f_s(x) - f(x))^2 over a new input x, both clipped to the range of the training targets",
+    bounds: "mean of (f_s(x) - f(x))^2 over new inputs x, both clipped to the range of the training targets",
     form: Form::Bound,
 };
 const TOLERANCE: Source = Source {
@@ -30,10 +30,10 @@ const TOLERANCE: Source = Source {
     form: Form::Bound,
 };
 
-/// p, the share of new inputs that the tolerance speaks of, where none is asked for.
+/// p, the share of new inputs that the tolerance covers by default.
 pub const COVERED_SHARE: f64 = 0.95;
 
-/// Z̄ + √(2V̂ log(2/δ)/m) + 7B²log(2/δ)/(3(m−1)) for values in [0, B²]; none below two values.
+/// Z̄ + √(2V̂ log(2/δ)/m) + 7B²log(2/δ)/(3(m−1)) for values in [0, B²]; none for fewer than two values.
 pub fn empirical_bernstein(
     count: usize,
     mean: f64,
@@ -47,27 +47,27 @@ pub fn empirical_bernstein(
 }
 
 /// The order k, from 1, with P(Binomial(m,p) ≤ k−1) ≥ 1−δ: the k-th smallest of m values covers a share p
-/// with confidence 1 − δ. None where m is too small.
+/// with confidence 1 − δ. None if m is too small.
 pub fn tolerance_rank(count: usize, share: f64, failure_probability: f64) -> Option<usize> {
     smallest_with_tail(count, share, failure_probability)
 }
 
-/// How many held-out rows a tolerance takes: the least m with p^m ≤ δ.
+/// The held-out rows that a tolerance requires: the smallest m with p^m ≤ δ.
 pub fn tolerance_rows(share: f64, failure_probability: f64) -> usize {
     (failure_probability.ln() / share.ln()).ceil() as usize
 }
 
-/// `bochner.certificate_mean`.
+/// `bochner.certificate_mean`: a bound on the mean squared difference.
 pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(certificate) = comparison(evidence) else { return missing(MEAN, evidence) };
     let (count, width) = (certificate.differences.len(), certificate.clip_width);
     let (mean, variance) = (certificate.clipped_mean_square, certificate.clipped_square_variance);
     let Some(square) = empirical_bernstein(count, mean, variance, width * width, failure_probability) else {
-        return MEAN.unavailable("two held-out rows are there at least", "Hold out more rows.");
+        return MEAN.unavailable(too_few_rows(2, count));
     };
     let bound = (square.sqrt() + certificate.solver_slack).powi(2);
     let target = evidence.target_mean_square.unwrap_or(0.0);
-    // What no number of rows would take away.
+    // The bound with infinitely many rows.
     let remains = (mean.sqrt() + certificate.solver_slack).powi(2);
     MEAN.guarantee(Finding {
         value: Some(bound),
@@ -85,35 +85,34 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
         .into(),
         wording: Wording {
             claim: format!(
-                "with probability {} over the held-out rows, the average squared difference between this model and the \
-                 exact kernel method, both clipped to the range of the targets{}, is at most {}",
-                percent(failure_probability),
+                "averaged over new inputs, the squared difference between this model and the exact kernel method, both \
+                 clipped to the range of the targets{}, is at most {} with probability at least {} over the held-out rows",
                 summed(evidence).trim_end_matches(','),
-                rounded_up(bound)
+                rounded_up(bound),
+                percent(failure_probability)
             ),
-            context: format!("; the target's variance is {}", rounded_up(target)),
-            emptiness: format!(
-                "which is no better than the target's variance {}; {}",
+            comparison: format!("; the target variance is {}", rounded_up(target)),
+            uninformative: format!(
+                "The bound is not below the target variance, {}. {}",
                 rounded_up(target),
-                cure(remains < target)
+                remedy(remains < target)
             ),
+            ..Wording::default()
         },
         ..Finding::default()
     })
 }
 
-/// `bochner.certificate_tolerance`, for a share p of new inputs.
+/// `bochner.certificate_tolerance`: a bound on the difference for a share p of new inputs.
 pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probability: f64) -> Guarantee {
     let Some(certificate) = comparison(evidence) else { return missing(TOLERANCE, evidence) };
     let count = certificate.differences.len();
     let Some(rank) = tolerance_rank(count, share, failure_probability) else {
-        let needed = tolerance_rows(share, failure_probability);
-        return TOLERANCE
-            .unavailable(format!("there are {needed} held-out rows, and there are {count}"), "Hold out more rows.");
+        return TOLERANCE.unavailable(too_few_rows(tolerance_rows(share, failure_probability), count));
     };
     let bound = certificate.differences[rank - 1] + certificate.solver_slack;
     let deviation = evidence.target_mean_square.unwrap_or(0.0).sqrt();
-    // With ever more rows it would come down to the share's own quantile.
+    // With infinitely many rows the bound would be the quantile itself.
     let quantile = (share * count as f64).ceil() as usize;
     let remains = certificate.differences[quantile.clamp(1, rank) - 1] + certificate.solver_slack;
     TOLERANCE.guarantee(Finding {
@@ -131,50 +130,57 @@ pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probabilit
         .into(),
         wording: Wording {
             claim: format!(
-                "with probability {} over the held-out rows, for at least a share {share} of new inputs this model differs from the \
-                 exact kernel method by at most {}{}",
-                percent(failure_probability),
+                "for at least {} of new inputs, the difference between this model and the exact kernel method{} is at most \
+                 {} with probability at least {} over the held-out rows",
+                percent(1.0 - share),
+                if evidence.target_count > 1 { " (the Euclidean norm over the targets)" } else { "" },
                 rounded_up(bound),
-                if evidence.target_count > 1 { ", the root of the squares summed over the targets" } else { "" }
+                percent(failure_probability)
             ),
-            context: format!("; the target's standard deviation is {}", rounded_up(deviation)),
-            emptiness: format!(
-                "which is no better than the target's standard deviation {}; {}",
+            comparison: format!("; the target standard deviation is {}", rounded_up(deviation)),
+            uninformative: format!(
+                "The bound is not below the target standard deviation, {}. {}",
                 rounded_up(deviation),
-                cure(remains < deviation)
+                remedy(remains < deviation)
             ),
+            ..Wording::default()
         },
         ..Finding::default()
     })
 }
 
-/// What makes an empty certificate informative: rows where chance makes it wide, and else a model that is nearer.
-fn cure(by_rows: bool) -> &'static str {
+/// More rows help if the bound is wide by chance; otherwise the model has to be closer to the exact method.
+fn remedy(by_rows: bool) -> &'static str {
     if by_rows {
-        "more held-out rows would make it informative"
+        "Hold out more rows."
     } else {
-        "the model itself is that far from the exact method, and more features or a larger lambda bring it nearer"
+        "More held-out rows would not help: use more features or a larger lambda."
     }
 }
 
-/// The comparison on held-out rows, of a ridge fit.
+fn too_few_rows(needed: usize, count: usize) -> Assumption {
+    Assumption::violated(format!("at least {needed} held-out rows"), format!("only {count} are available"))
+        .with_remedy("Hold out more rows.")
+}
+
+/// The comparison on held-out rows; none unless the model is a ridge fit.
 fn comparison(evidence: &Evidence) -> Option<&CertificateEvidence> {
     evidence.certificate.as_ref().filter(|_| evidence.target_mean_square.is_some())
 }
 
 fn missing(source: Source, evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
-        return ridge_only(source, evidence);
+        return source.unavailable(evidence.is_not_ridge());
     }
     source.unmeasured(Lack::Comparison, vec![held_out_rows_independent()])
 }
 
 fn held_out_rows_independent() -> Assumption {
-    Assumption::assumed("the held-out rows, and the new inputs, are independent draws from one distribution")
+    Assumption::assumed("held-out rows and new inputs drawn independently from one distribution")
 }
 
 fn solver_accounted_for() -> Assumption {
-    Assumption::checked("the error of the exact solver is at most its residual allows, and is added")
+    Assumption::checked("an error of the exact solver within the limit of its residual, which is added to the bound")
 }
 
 #[cfg(test)]
@@ -210,11 +216,18 @@ mod tests {
         assert!((found.value.unwrap() - 0.06).abs() < 1e-15);
         assert_eq!(found.status, Status::Conditional);
         let few = certificate_tolerance(&certified(58), COVERED_SHARE, 0.05);
-        assert!(few.value.is_none() && few.statement.contains("59 held-out rows"), "{}", few.statement);
-        // A smaller share takes fewer rows, and an earlier order.
+        assert!(
+            few.value.is_none() && few.statement.contains("at least 59 held-out rows; here only 58 are available"),
+            "{}",
+            few.statement
+        );
+        // A smaller share requires fewer rows and a smaller rank.
         let smaller = certificate_tolerance(&certified(58), 0.9, 0.05);
-        assert!(smaller.value.unwrap() < found.value.unwrap() && smaller.statement.contains("a share 0.9 of"));
-        // A stricter δ takes a later order.
+        assert!(
+            smaller.value.unwrap() < found.value.unwrap()
+                && smaller.statement.starts_with("For at least 90% of new inputs")
+        );
+        // A smaller δ requires a larger rank.
         assert!(tolerance_rank(1_000, 0.95, 0.01) > tolerance_rank(1_000, 0.95, 0.05));
     }
 
@@ -225,27 +238,27 @@ mod tests {
         assert_eq!(certificate_mean(&ridge_fit(), 0.05).value, None);
     }
 
-    /// Rows are asked for only where they would help: the model may itself be as far off as the target varies.
+    /// More rows are recommended only if they help: the model may itself be as far off as the target varies.
     #[test]
-    fn an_empty_certificate_says_what_would_fill_it() {
+    fn an_uninformative_certificate_says_what_helps() {
         let far = |mut evidence: Evidence| {
             let certificate = evidence.certificate.as_mut().unwrap();
             certificate.clipped_mean_square = 0.4;
             certificate.differences.iter_mut().for_each(|difference| *difference += 1.0);
             evidence
         };
-        assert!(certificate_mean(&certified(20), 0.05).statement.contains("more held-out rows"));
+        assert!(certificate_mean(&certified(20), 0.05).statement.ends_with("Hold out more rows."));
         let found = [
             certificate_mean(&far(certified(900)), 0.05),
             certificate_tolerance(&far(certified(900)), COVERED_SHARE, 0.05),
         ];
         for found in found {
             assert_eq!(found.status, Status::Vacuous);
-            assert!(found.statement.contains("more features or a larger lambda"), "{}", found.statement);
-            assert!(!found.statement.contains("more held-out rows"), "{}", found.statement);
+            assert!(found.statement.ends_with("use more features or a larger lambda."), "{}", found.statement);
+            assert!(!found.statement.contains("Hold out more rows."), "{}", found.statement);
         }
-        // 59 differences up to 0.556, and a slack, around a deviation of 0.5568: the largest is taken, and more rows take
-        // less.
+        // 59 differences up to 0.556, plus the slack, around a deviation of 0.5568: the rank is the largest one, and more
+        // rows would make it smaller.
         let mut near = certified(59);
         let differences = &mut near.certificate.as_mut().unwrap().differences;
         for difference in differences.iter_mut() {
@@ -253,7 +266,7 @@ mod tests {
         }
         let found = certificate_tolerance(&near, COVERED_SHARE, 0.05);
         assert_eq!(found.status, Status::Vacuous);
-        assert!(found.statement.contains("more held-out rows"), "{}", found.statement);
+        assert!(found.statement.ends_with("Hold out more rows."), "{}", found.statement);
     }
 
     /// For every count the rank is the first whose coverage is wrong with probability at most δ.

@@ -5,29 +5,30 @@
 //! of a new row is at most q with probability ≥ 1 − δ, whatever the model.
 //!
 //! **Assumptions.** The calibration rows and the new row are exchangeable, and the model was not fitted
-//! on the former: known of one training, and not of an update, whose rows may be among those of an earlier fit.
+//! on the calibration rows. That is checked for a training, but not for an update, whose rows may already be in the
+//! earlier fit.
 //!
-//! Scores may be in any unit that the fit alone decides: the predictive spread at the input makes intervals wider where
-//! less is known.
+//! Scores may have any unit that depends only on the fit. Multiples of the predictive spread make intervals wider at
+//! inputs where less is known.
 //!
-//! **Departures.** The rank is off by one in floating point for some m and δ (29 and 0.7), so it is worked
-//! out from the decimal digits of δ in whole numbers.
+//! **Departures.** The rank is off by one in floating point for some m and δ (29 and 0.7), so it is computed
+//! in integers from the decimal digits of δ.
 
 use crate::theory::statement::guarantee::{Finding, Source};
-use crate::theory::statement::words::{Wording, percent, rounded_up};
+use crate::theory::statement::words::{Wording, as_given, percent, rounded_up};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack, ScoreUnit};
 
 const CONFORMAL: Source = Source {
     id: "conformal",
     paper: "split conformal prediction, Vovk, Gammerman & Shafer 2005",
-    bounds: "score of a new row: half the width of its interval, or the limit of its label set",
+    bounds: "score of a new row: half the width of its interval, or the threshold of its label set",
     form: Form::Bound,
 };
 
 /// ⌈(m+1)(1−δ)⌉ = m + 1 − ⌊(m+1)δ⌋ with δ as its shortest decimal, exactly.
 pub fn conformal_rank(score_count: usize, failure_probability: f64) -> usize {
     let all = score_count + 1;
-    // Never in scientific notation, so the digits after the point are all there is below 1.
+    // `to_string` never uses scientific notation, so all digits of a δ < 1 follow the point.
     let decimal = failure_probability.to_string();
     let places = decimal.split_once('.').map_or("", |(_, places)| places);
     let digits = places.trim_start_matches('0').parse::<u128>().unwrap_or(0);
@@ -36,7 +37,7 @@ pub fn conformal_rank(score_count: usize, failure_probability: f64) -> usize {
     all - whole as usize
 }
 
-/// The order statistic of that rank among ascending scores; infinite where there are too few.
+/// The order statistic of that rank among ascending scores; infinite if there are too few.
 pub fn conformal_quantile(ascending_scores: &[f64], failure_probability: f64) -> f64 {
     let rank = conformal_rank(ascending_scores.len(), failure_probability);
     ascending_scores.get(rank - 1).copied().unwrap_or(f64::INFINITY)
@@ -46,47 +47,32 @@ pub fn conformal_quantile(ascending_scores: &[f64], failure_probability: f64) ->
 pub fn fewest_scores(failure_probability: f64) -> usize {
     let mut count = (1.0 / failure_probability).floor() as usize;
     count = count.saturating_sub(2).max(1);
-    // Beyond the last, more than anyone has, the rank could not be told in a whole number.
+    // Larger counts, which no dataset has, would overflow the rank.
     while count < usize::MAX / 2 && conformal_rank(count, failure_probability) > count {
         count += 1;
     }
     count
 }
 
-/// `conformal`.
+/// `conformal`: the coverage of prediction intervals or label sets.
 pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(scores) = &evidence.calibration_scores else {
         return CONFORMAL.unmeasured(Lack::Scores, Vec::new());
     };
     let quantile = conformal_quantile(scores, failure_probability);
-    let said = percent(failure_probability);
-    // A ridge fit may predict labels too: its scores are then those of labels.
-    let claim = if evidence.predicts_labels {
-        format!("the set of labels given for a new row contains its true label with probability {said}")
-    } else {
-        let (who, unit) = match evidence.score_unit {
-            ScoreUnit::Own => ("a new observation is", ""),
-            ScoreUnit::TrainingError => ("all targets of a new row are at once", " training errors"),
-            ScoreUnit::Spread if evidence.target_count > 1 => {
-                ("all targets of a new row are at once", " predictive spreads")
-            }
-            ScoreUnit::Spread => ("a new observation is", " predictive spreads"),
-        };
-        format!("{who} within {}{unit} of the prediction with probability {said}", rounded_up(quantile))
-    };
-    let (untouched, context) = if evidence.rows_added {
+    let (unused, detail) = if evidence.rows_added {
         (
-            Assumption::assumed("the calibration rows, which are of the last update, are in no earlier fit"),
-            "; the rows of the update must be new: those of an earlier fit make it too small",
+            Assumption::assumed("calibration rows, taken from the last update, that are in no earlier fit"),
+            "The rows of the update must be new: rows that are already in the earlier fit make the bound too small.",
         )
     } else {
-        (Assumption::checked("the calibration rows took no part in the fit"), "")
+        (Assumption::checked("calibration rows that were not used in the fit"), "")
     };
     CONFORMAL.guarantee(Finding {
         value: Some(quantile),
         informative: quantile.is_finite(),
         failure_probability: Some(failure_probability),
-        assumptions: vec![untouched, Assumption::assumed("the calibration rows and the new ones are exchangeable")],
+        assumptions: vec![unused, Assumption::assumed("calibration rows and new rows that are exchangeable")],
         inputs: [
             ("scores", scores.len() as f64),
             ("rank", conformal_rank(scores.len(), failure_probability) as f64),
@@ -94,16 +80,41 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         ]
         .into(),
         wording: Wording {
-            claim,
-            context: context.into(),
-            emptiness: format!(
-                "since for so small a delta it takes {} calibration rows and there are {}",
+            claim: claim(evidence, quantile, failure_probability),
+            detail: detail.into(),
+            uninformative: format!(
+                "delta = {} requires at least {} calibration rows; only {} are available. Hold out more rows or use a larger \
+                 delta.",
+                as_given(failure_probability),
                 fewest_scores(failure_probability),
                 scores.len()
             ),
+            ..Wording::default()
         },
         ..Finding::default()
     })
+}
+
+fn claim(evidence: &Evidence, quantile: f64, failure_probability: f64) -> String {
+    let probability = percent(failure_probability);
+    // A ridge fit may predict labels too: its scores are then those of labels.
+    if evidence.predicts_labels {
+        return format!("the label set of a new row contains the true label with probability at least {probability}");
+    }
+    let (subject, prediction) = match evidence.score_unit {
+        ScoreUnit::Own => ("the target of a new row is", "the prediction"),
+        ScoreUnit::Spread if evidence.target_count == 1 => ("the target of a new row is", "the prediction"),
+        ScoreUnit::TrainingError | ScoreUnit::Spread => {
+            ("all targets of a new row are simultaneously", "their predictions")
+        }
+    };
+    let distance = match evidence.score_unit {
+        _ if quantile.is_infinite() => "any distance".to_owned(),
+        ScoreUnit::Own => rounded_up(quantile),
+        ScoreUnit::TrainingError => format!("{} training errors", rounded_up(quantile)),
+        ScoreUnit::Spread => format!("{} predictive spreads", rounded_up(quantile)),
+    };
+    format!("{subject} within {distance} of {prediction} with probability at least {probability}")
 }
 
 #[cfg(test)]
@@ -146,29 +157,29 @@ mod tests {
             let evidence = Evidence { calibration_scores: scores, score_unit, target_count, ..ridge_fit() };
             conformal(&evidence, 0.05).statement
         };
-        assert!(said(ScoreUnit::Own, 1).contains("a new observation is within 19.00 of the prediction"));
-        assert!(said(ScoreUnit::TrainingError, 2).contains("at once within 19.00 training errors"));
-        assert!(said(ScoreUnit::Spread, 1).contains("observation is within 19.00 predictive spreads"));
-        assert!(said(ScoreUnit::Spread, 2).contains("at once within 19.00 predictive spreads"));
+        assert!(said(ScoreUnit::Own, 1).starts_with("The target of a new row is within 19.00 of the prediction"));
+        assert!(said(ScoreUnit::TrainingError, 2).contains("are simultaneously within 19.00 training errors"));
+        assert!(said(ScoreUnit::Spread, 1).contains("row is within 19.00 predictive spreads"));
+        assert!(said(ScoreUnit::Spread, 2).contains("are simultaneously within 19.00 predictive spreads"));
     }
 
-    /// The sums of an earlier fit do not tell which rows are in them.
+    /// The sums of an earlier fit do not show which rows are in them.
     #[test]
-    fn after_an_update_nobody_knows_whether_the_rows_are_new() {
+    fn after_an_update_new_rows_are_assumed() {
         let scores = Some((1..=19).map(f64::from).collect());
         let trained = Evidence { calibration_scores: scores, ..ridge_fit() };
         assert_eq!(conformal(&trained, 0.05).assumptions[0].state, AssumptionState::Checked);
         let updated = conformal(&Evidence { rows_added: true, ..trained }, 0.05);
         assert_eq!(updated.assumptions[0].state, AssumptionState::Assumed);
-        assert!(updated.statement.contains("the rows of the update must be new"), "{}", updated.statement);
+        assert!(updated.statement.contains("The rows of the update must be new"), "{}", updated.statement);
     }
 
     #[test]
-    fn labels_are_told_of_as_labels_whatever_was_minimised() {
+    fn label_sets_are_worded_as_such_for_every_loss() {
         let scores = Some((1..=19).map(f64::from).collect());
         let evidence = Evidence { calibration_scores: scores, predicts_labels: true, ..ridge_fit() };
         let said = conformal(&evidence, 0.05).statement;
-        assert!(said.contains("contains its true label") && !said.contains("observation"), "{said}");
+        assert!(said.contains("contains the true label") && !said.contains("prediction"), "{said}");
     }
 
     #[test]
@@ -179,6 +190,10 @@ mod tests {
         assert_eq!(conformal(&classifier, 0.05).status, Status::Conditional);
         let strict = conformal(&classifier, 0.01);
         assert_eq!((strict.status, strict.value), (Status::Vacuous, None));
-        assert!(strict.statement.contains("99 calibration rows"), "{}", strict.statement);
+        assert!(
+            strict.statement.contains("requires at least 99 calibration rows; only 19 are available"),
+            "{}",
+            strict.statement
+        );
     }
 }

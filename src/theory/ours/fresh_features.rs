@@ -1,24 +1,20 @@
-//! What one more feature would change, from features that were not used: ours.
+//! The distance to the exact method, estimated from the influence of unused features.
 //!
 //! With r = (y − Ψw)/(nλ), a fresh draw v has a(v) = ψᵥᵀr and
 //! h(x,v) = ψ(x)ᵀ(ΨᵀΨ + nλI)⁻¹Ψᵀψᵥ; its influence is g(x,v) = a(v)(ψ(x;v) − h(x,v)), and the estimate
-//! of E(f_s − f)² is the mean over x of Var over v of g, divided by the draws. Right within 20 % once
-//! there are 25 times as many features as effective dimensions, 1.5–4 times too large below.
+//! of E(f_s − f)² is the mean over x of Var over v of g, divided by the draws. It is within 20% of the error
+//! if there are at least 25 features per effective dimension, and 1.5 to 4 times too large with fewer.
 
 use super::jackknife::measured_error;
-use crate::theory::papers::wang::theorem1::ERROR;
+use crate::theory::papers::wang::distance::ERROR;
 use crate::theory::statement::guarantee::Source;
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
-const FRESH: Source = Source {
-    id: "bochner.fresh_features",
-    paper: "influence of features that were not used",
-    bounds: ERROR,
-    form: Form::Estimate,
-};
+const FRESH: Source =
+    Source { id: "bochner.fresh_features", paper: "influence of unused features", bounds: ERROR, form: Form::Estimate };
 
-/// Features per effective dimension from which on the estimate is right.
-const ENOUGH_FEATURES: f64 = 25.0;
+/// The features per effective dimension that make the estimate reliable.
+const FEATURES_PER_DIMENSION: f64 = 25.0;
 
 /// Var over draws of g(x, v), divided by the number of draws of the model.
 pub fn influence_variance(influences: &[f64], draw_count: usize) -> f64 {
@@ -28,20 +24,20 @@ pub fn influence_variance(influences: &[f64], draw_count: usize) -> f64 {
     square / (count - 1.0) / draw_count as f64
 }
 
-/// `bochner.fresh_features`.
+/// `bochner.fresh_features`: an error estimate from unused features.
 pub fn fresh_features(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.fresh_features.ok_or(Lack::FreshFeatures);
-    measured_error(FRESH, evidence, error, "the influence of features that were not used", enough_features(evidence))
+    measured_error(FRESH, evidence, error, "the influence of unused features", enough_features(evidence))
 }
 
-/// Where the dimension is known of the features alone it is too small, so that it can refute and not confirm.
+/// The dimension may come from the features and be too small, so it can refute the assumption but not confirm it.
 fn enough_features(evidence: &Evidence) -> Option<Assumption> {
     let (dimension, _) = evidence.effective_dimension()?;
-    let (have, need) = (evidence.feature_count as f64, ENOUGH_FEATURES * dimension);
-    let text = "s is 25 times the effective dimension, below which it is too large";
+    let (have, need) = (evidence.feature_count as f64, FEATURES_PER_DIMENSION * dimension);
+    let text = "25 features per effective dimension, since with fewer the estimate is too large";
     let found =
         if have < need { Assumption::at_least(text, have, need) } else { Assumption::of_order(text, have, need) };
-    Some(found.mended_by("More features or a larger lambda would make it right."))
+    Some(found.with_remedy("Use more features or a larger lambda."))
 }
 
 #[cfg(test)]
@@ -57,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_how_many_features_it_takes() {
+    fn it_says_how_many_features_it_requires() {
         let estimates = ErrorEstimates { jackknife: None, fresh_features: Some(0.02) };
         let evidence = Evidence { estimates, spectrum: Some(vec![0.7, 0.7]), ..ridge_fit() };
         let found = fresh_features(&evidence);
@@ -66,8 +62,8 @@ mod tests {
         assert_eq!(fresh_features(&ridge_fit()).value, None);
         let few = fresh_features(&Evidence { feature_count: 24, draw_count: 24, ..evidence.clone() });
         assert_eq!((few.value, few.status), (Some(0.02), Status::NotApplicable));
-        assert!(few.statement.contains("too large (needs 25, has 24). More features"), "{}", few.statement);
-        // A job that would measure it does not help either.
+        assert!(few.statement.contains("too large: at least 25; here 24. Use more features"), "{}", few.statement);
+        // Measuring it would not help either.
         let estimates = ErrorEstimates::default();
         let unmeasured = fresh_features(&Evidence { feature_count: 24, draw_count: 24, estimates, ..evidence });
         assert_eq!(unmeasured.lacks, None);

@@ -1,24 +1,23 @@
-//! How far the model is from the exact method, from leaving out some of the features: ours.
+//! The distance to the exact method, estimated by leaving out features.
 //!
 //! *With few features* more are drawn, M for the m of the model: f_S, the model of a part S of m of them with its
 //! columns rescaled by √(M/m) and nλ kept, is compared with f_M, the model of all. The estimate of E(f_s − f)² is
 //! M/(M−m) times the mean of (f_S − f_M)². [J. Shao, C. F. J. Wu, *A general theory for jackknife variance
 //! estimation*, Annals of Statistics 17, 1989: the delete-d jackknife, scaled to m draws]
-//! *With many*, or where the rows are too many to be gone through again, the model's own m are split into g = 10 groups:
-//! without group j it predicts f₋ⱼ, and the estimate is the mean of (g−1)/g·Σⱼ(f₋ⱼ − mean)². [Efron 1982]
+//! *With many*, or if the rows are too many for another pass, the model's own m are split into g = 10 groups: without
+//! group j it predicts f₋ⱼ, and the estimate is the mean of (g−1)/g·Σⱼ(f₋ⱼ − mean)². [Efron 1982]
 //!
-//! Of the first, nine single runs in ten are within a factor of 1.5 of the error from half the effective dimension on;
-//! of the second too from ten times the dimension on, while below it they are fewer, the fewer the draws
-//! (`docs/derivations.md`). Estimates: nothing proves them.
+//! With the first, nine of ten single runs are within a factor of 1.5 of the error once there are half as many features
+//! as effective dimensions; with the second, once there are ten times as many (`docs/derivations.md`). Neither is proved.
 
-use crate::theory::papers::wang::theorem1::{ERROR, ridge_only, summed};
+use crate::theory::papers::wang::distance::{ERROR, summed};
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, rounded_up};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const JACKKNIFE: Source = Source {
     id: "bochner.jackknife",
-    paper: "delete-d and delete-group jackknife over features, Shao & Wu 1989, Efron 1982",
+    paper: "delete-d and delete-group jackknife over features: Shao & Wu 1989, Efron 1982",
     bounds: ERROR,
     form: Form::Estimate,
 };
@@ -30,24 +29,24 @@ pub fn group_variance(without_group: &[f64]) -> f64 {
     (g - 1.0) / g * without_group.iter().map(|f| (f - mean) * (f - mean)).sum::<f64>()
 }
 
-/// Features per effective dimension from which on the model's own are enough.
-const ENOUGH_FEATURES: f64 = 10.0;
+/// The features per effective dimension that make the estimate from groups reliable.
+const FEATURES_PER_DIMENSION: f64 = 10.0;
 
-/// `bochner.jackknife`.
+/// `bochner.jackknife`: an error estimate from leaving out features.
 pub fn jackknife(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.jackknife.ok_or(Lack::Jackknife);
     let own = evidence.effective_dimension().map(|(dimension, _)| {
         Assumption::of_order(
-            "s is ten times the effective dimension, below which the estimate is less sure, unless training drew more \
-             features to compare with, as it does for few features and not too many rows",
+            "at least ten features per effective dimension, or extra features drawn in training, which is done if there \
+             are few features and not too many rows; otherwise the estimate is less reliable",
             evidence.feature_count as f64,
-            ENOUGH_FEATURES * dimension,
+            FEATURES_PER_DIMENSION * dimension,
         )
     });
     measured_error(JACKKNIFE, evidence, error, "leaving out features", own)
 }
 
-/// The frame of an estimate of E(f_s − f)² that was measured; `own` is what it assumes beside what all do.
+/// A measured estimate of E(f_s − f)²; `own` is the assumption that other such estimates do not share.
 pub(crate) fn measured_error(
     source: Source,
     evidence: &Evidence,
@@ -55,11 +54,13 @@ pub(crate) fn measured_error(
     by: &str,
     own: Option<Assumption>,
 ) -> Guarantee {
-    let Some(variance) = evidence.target_mean_square else { return ridge_only(source, evidence) };
+    let Some(variance) = evidence.target_mean_square else { return source.unavailable(evidence.is_not_ridge()) };
     let mut assumptions = vec![
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
-        Assumption::assumed(format!("{by} stands for drawing them anew, which holds in simulations")),
+        Assumption::assumed(format!(
+            "that {by} gives the same error as drawing new features, as it did in simulations"
+        )),
     ];
     assumptions.extend(own);
     let error = match error {
@@ -74,11 +75,12 @@ pub(crate) fn measured_error(
         estimated: vec!["value"],
         wording: Wording {
             claim: format!(
-                "the average squared difference between this model and the exact kernel method{} is about {}, by {by}",
+                "averaged over new inputs and feature draws, the squared difference between this model and the exact \
+                 kernel method{} is about {}, as measured by {by}",
                 summed(evidence),
                 rounded_up(error)
             ),
-            context: format!("; the target's variance is {}", rounded_up(variance)),
+            comparison: format!("; the target variance is {}", rounded_up(variance)),
             ..Wording::default()
         },
         ..Finding::default()
@@ -99,15 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn it_is_an_estimate_where_it_was_measured() {
+    fn it_is_an_estimate_if_it_was_measured() {
         assert_eq!(jackknife(&ridge_fit()).value, None);
         let measured = || ErrorEstimates { jackknife: Some(0.02), fresh_features: None };
         let found = jackknife(&Evidence { estimates: measured(), ..ridge_fit() });
         assert_eq!((found.form, found.status), (Form::Estimate, Status::Conditional));
         assert_eq!((found.value, found.probability), (Some(0.02), None));
-        // The variance of a mean over draws that depend on each other is another one.
+        // A mean over dependent draws has a different variance.
         let dependent = jackknife(&Evidence { draws_independent: false, estimates: measured(), ..ridge_fit() });
         assert_eq!((dependent.status, dependent.value), (Status::NotApplicable, Some(0.02)));
-        assert!(dependent.statement.contains("independent of each other"), "{}", dependent.statement);
+        assert!(dependent.statement.contains("independent feature draws"), "{}", dependent.statement);
     }
 }

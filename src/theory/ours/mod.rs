@@ -1,19 +1,19 @@
-//! Guarantees of our own.
+//! Guarantees that are not in the papers; `docs/derivations.md` has the proofs.
 
-/// Theorem 1 of Wang at small λ.
+/// Theorem 1 of Wang for a smaller λ.
 pub mod relative;
 
-/// The tail of the binomial distribution.
+/// Tail probabilities of the binomial distribution.
 pub mod binomial;
 
 /// The distance to the exact method, certified on held-out rows.
 pub mod certificate;
 
-/// The same, estimated by leaving out features.
+/// The distance to the exact method, estimated by leaving out features.
 pub mod jackknife;
 
-/// The same, estimated from features that were not used.
+/// The distance to the exact method, estimated from unused features.
 pub mod fresh_features;
 
-/// Intervals and label sets with coverage.
+/// Prediction intervals and label sets with guaranteed coverage.
 pub mod conformal;

@@ -1,4 +1,4 @@
-//! Theorem 1 of W at small λ: ours, from W's proof with a relative matrix Bernstein step.
+//! Theorem 1 of W at small λ: W's proof with a relative matrix Bernstein inequality.
 //!
 //! **Statement.** Let A = Ξ + λI and Zᵢ = A^(−½)ψᵢψᵢᵀA^(−½), M its expectation. M − Zᵢ has largest
 //! eigenvalue ≤ 1 and E Zᵢ² ≼ (b/λ)M, so P(Ξ − G ⋠ tA) ≤ s·exp(−(nt²/2)/(b/λ + t/3)). On the
@@ -9,7 +9,8 @@
 //! It needs λ of the order (b/n)·log(s/δ) where Theorem 1 needs b√(log(s/δ)/n).
 
 use crate::theory::papers::wang;
-use crate::theory::papers::wang::theorem1::{Distance, ERROR_ON_EVENT, quadratic_form, ridge_only};
+use crate::theory::papers::wang::distance::{Distance, ERROR_ON_EVENT};
+use crate::theory::papers::wang::theorem1::quadratic_form;
 use crate::theory::papers::wang::thresholds::log_ratio;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::rounded_up;
@@ -17,16 +18,16 @@ use crate::theory::{Assumption, AssumptionState, Evidence, Form, Guarantee};
 
 const RELATIVE: Source = Source {
     id: "bochner.theorem1_relative",
-    paper: "follows from Wang 2019, proof of Theorem 1, with a relative matrix Bernstein inequality",
+    paper: "Wang 2019, proof of Theorem 1, with a relative matrix Bernstein inequality",
     bounds: ERROR_ON_EVENT,
     form: Form::Bound,
 };
 
-/// The t up to which a λ counts as certified. At 0.9 the constant 4b of Theorem 1 has become 22b; nearer
-/// to 1 it grows without bound while λ hardly falls.
+/// The largest t for which a λ counts as certified. At 0.9 the constant 4b of Theorem 1 has become 22b; closer
+/// to 1 it grows without bound while λ hardly decreases.
 pub const LARGEST_SLACK: f64 = 0.9;
 
-/// The t with n = (2/t²)(b/λ + t/3)·log(s/δ); nothing is proved where it is 1 or more.
+/// The t with n = (2/t²)(b/λ + t/3)·log(s/δ); nothing is proved for t ≥ 1.
 pub fn slack(
     feature_bound: f64,
     ridge: f64,
@@ -39,7 +40,7 @@ pub fn slack(
     linear + (linear * linear + 2.0 * feature_bound * l / (n * ridge)).sqrt()
 }
 
-/// The λ at which that t is `slack`; none where n is too small for any.
+/// The λ at which that t is `slack`; none if n is too small for any λ.
 pub fn ridge_at_slack(
     slack: f64,
     feature_bound: f64,
@@ -57,7 +58,7 @@ pub fn relative_bound(feature_bound: f64, draw_count: usize, slack: f64, quadrat
     2.0 * feature_bound / draw_count as f64 * (1.0 + 1.0 / (1.0 - slack)) * quadratic_form
 }
 
-/// (2/((1−t)n))·((nb/m)Q − ‖Kα‖²/m) + (2b/m)Q, before the last inequality.
+/// (2/((1−t)n))·((nb/m)Q − ‖Kα‖²/m) + (2b/m)Q, the bound before the last inequality of the proof.
 pub fn sharp_relative_bound(
     feature_bound: f64,
     draw_count: usize,
@@ -70,8 +71,7 @@ pub fn sharp_relative_bound(
     relative_bound(feature_bound, draw_count, slack, quadratic_form) - saved
 }
 
-/// The smallest λ that any of the bounds certifies: Theorem 1 by its proof, or the relative one with a
-/// t up to [`LARGEST_SLACK`].
+/// The smallest λ that any bound certifies: Theorem 1, or the relative bound with t up to [`LARGEST_SLACK`].
 pub fn smallest_certified_ridge(
     feature_bound: f64,
     sample_count: usize,
@@ -83,7 +83,7 @@ pub fn smallest_certified_ridge(
     smallest_relative_ridge(b, n, s, delta).map_or(absolute, |relative| relative.min(absolute))
 }
 
-/// The smallest λ that the relative bound itself certifies, at [`LARGEST_SLACK`]; none where n is too small for any.
+/// The smallest λ that the relative bound certifies, at [`LARGEST_SLACK`]; none if n is too small for any λ.
 pub fn smallest_relative_ridge(
     feature_bound: f64,
     sample_count: usize,
@@ -93,24 +93,23 @@ pub fn smallest_relative_ridge(
     ridge_at_slack(LARGEST_SLACK, feature_bound, sample_count, feature_count, failure_probability)
 }
 
-/// What would make it apply, as a sentence.
+/// The λ to use instead, as a sentence.
 fn remedy(b: f64, n: usize, s: usize, delta: f64) -> String {
     let any = smallest_certified_ridge(b, n, s, delta);
     match smallest_relative_ridge(b, n, s, delta) {
         Some(own) if own <= any => {
-            format!("A lambda of {} would be, the smallest that any bound certifies.", rounded_up(own))
+            format!("Use lambda ≥ {}, the smallest that any bound certifies.", rounded_up(own))
         }
         Some(own) => {
-            let (own, any) = (rounded_up(own), rounded_up(any));
-            format!("A lambda of {own} would be; Theorem 1 asks for {any} alone.")
+            format!("Use lambda ≥ {}; Theorem 1 needs only lambda ≥ {}.", rounded_up(own), rounded_up(any))
         }
         None => {
-            format!("No lambda is with so few rows; Theorem 1 holds from a lambda of {} on.", rounded_up(any))
+            format!("With so few rows, no lambda is large enough; Theorem 1 needs lambda ≥ {}.", rounded_up(any))
         }
     }
 }
 
-/// The columns from which on the bound is below `error`, where some number is. More features make t grow, so the count
+/// The smallest number of columns with a bound below `error`, if there is one. More features make t grow, so the count
 /// is raised until it is enough for its own t.
 fn columns_below(evidence: &Evidence, delta: f64, b: f64, q: f64, error: f64) -> Option<f64> {
     const ROUNDS: usize = 100;
@@ -129,11 +128,11 @@ fn columns_below(evidence: &Evidence, delta: f64, b: f64, q: f64, error: f64) ->
     None
 }
 
-/// `bochner.theorem1_relative`: with the exact Q where it is known, and with its worst case elsewhere.
+/// `bochner.theorem1_relative`: with the exact Q if it is known, otherwise with its worst case.
 pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some((q, origin)) = quadratic_form(evidence) else { return ridge_only(RELATIVE, evidence) };
+    let Some((q, origin)) = quadratic_form(evidence) else { return RELATIVE.unavailable(evidence.is_not_ridge()) };
     let Some(b) = evidence.feature_bound else {
-        return RELATIVE.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+        return RELATIVE.unavailable(evidence.features_bounded());
     };
     let (n, s, m) = (evidence.sample_count, evidence.feature_count, evidence.draw_count);
     let t = slack(b, evidence.ridge, n, s, failure_probability);
@@ -147,14 +146,14 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     if let (Some((fitted, _)), true) = (evidence.solution().and_then(|solution| solution.fitted_square), t < 1.0) {
         inputs.insert("sharper_bound", sharp_relative_bound(b, m, n, t, q, fitted));
     }
-    let large_enough =
-        Assumption {
-            have: Some(evidence.ridge),
-            need: Some(need),
-            state: if t < 1.0 { AssumptionState::Checked } else { AssumptionState::Violated },
-            ..Assumption::checked("lambda is large enough, above 2bl/(n - 2l/3) with l = log(s/delta)")
-                .mended_by(remedy(b, n, s, failure_probability))
-        };
+    let text = "a large enough lambda, above 2bl/(n - 2l/3) with l = log(s/delta)";
+    let large_enough = Assumption {
+        have: Some(evidence.ridge),
+        need: Some(need),
+        state: if t < 1.0 { AssumptionState::Checked } else { AssumptionState::Violated },
+        shortfall: if need.is_finite() { String::new() } else { "there are too few rows for any lambda".into() },
+        ..Assumption::checked(text).with_remedy(remedy(b, n, s, failure_probability))
+    };
     let mut assumptions = vec![
         large_enough,
         evidence.features_bounded(),
@@ -204,7 +203,7 @@ mod tests {
         assert!(slack(1.0, 0.1, 1_000, 50, 0.01) > slack(1.0, 0.1, 1_000, 50, 0.05));
     }
 
-    /// With few rows nothing relative is proved, and b itself is enough.
+    /// With few rows the relative bound proves nothing, and λ = b is enough for Theorem 1.
     #[test]
     fn few_rows_fall_back_to_theorem_1() {
         assert_eq!(ridge_at_slack(0.9, 1.0, 3, 1_000, 0.05), None);
@@ -219,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_bound_says_how_many_features_are_enough() {
+    fn an_uninformative_bound_says_how_many_features_are_enough() {
         let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: Some(exact(20.0, 3.0)), ..ridge_fit() };
-        let empty = theorem1_relative(&evidence, 0.05);
-        assert_eq!(empty.status, Status::Vacuous);
+        let vacuous = theorem1_relative(&evidence, 0.05);
+        assert_eq!(vacuous.status, Status::Vacuous);
         let columns = columns_below(&evidence, 0.05, 2.0, 20.0, 0.31).unwrap();
-        assert!(empty.statement.contains(&format!("{columns} features at this lambda")), "{}", empty.statement);
+        assert!(vacuous.statement.contains(&format!("{columns} features at this lambda")), "{}", vacuous.statement);
         let with = |columns: f64| {
             let (feature_count, draw_count) = (columns as usize, columns as usize);
             theorem1_relative(&Evidence { feature_count, draw_count, ..evidence.clone() }, 0.05).status
@@ -232,18 +231,18 @@ mod tests {
         assert_eq!((with(columns), with(columns - 1.0)), (Status::Conditional, Status::Vacuous));
     }
 
-    /// 16 rows: Theorem 1 holds from λ = b on, which is not enough for this one. The λ it names is.
+    /// 16 rows: Theorem 1 holds for λ ≥ b, which is too small for the relative bound. The λ that it names is enough.
     #[test]
-    fn the_ridge_it_names_is_its_own() {
+    fn the_ridge_in_the_remedy_is_large_enough() {
         let few = Evidence { sample_count: 16, ridge: 0.01, feature_bound: Some(1.0), ..ridge_fit() };
         assert_eq!(smallest_certified_ridge(1.0, 16, 200, 0.05), 1.0);
         let found = theorem1_relative(&few, 0.05);
-        let named = found.statement.split("A lambda of ").nth(1).and_then(|rest| rest.split(' ').next());
+        let named = found.statement.split("Use lambda ≥ ").nth(1).and_then(|rest| rest.split(';').next());
         let named: f64 = named.and_then(|number| number.parse().ok()).expect("a lambda");
         assert_ne!(theorem1_relative(&Evidence { ridge: named, ..few.clone() }, 0.05).status, Status::NotApplicable);
-        assert!(found.statement.contains("Theorem 1 asks for 1.000 alone"), "{}", found.statement);
+        assert!(found.statement.contains("Theorem 1 needs only lambda ≥ 1.000."), "{}", found.statement);
         let fewer = theorem1_relative(&Evidence { sample_count: 4, ..few }, 0.05);
-        assert!(fewer.statement.contains("No lambda is with so few rows"), "{}", fewer.statement);
+        assert!(fewer.statement.contains("With so few rows, no lambda is large enough"), "{}", fewer.statement);
     }
 
     #[test]

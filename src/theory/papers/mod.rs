@@ -1,4 +1,4 @@
-//! The five papers, one file or folder each.
+//! The five papers, each in a file or folder that follows its numbering.
 
 /// Wang, *Simple and almost assumption-free out-of-sample bound for random feature mapping*.
 pub mod wang;

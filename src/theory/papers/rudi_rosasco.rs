@@ -5,7 +5,7 @@
 //! the excess risk of random-feature ridge regression is of the order
 //! n^(−2r/(2r+γ))·log²(18/δ), that of the exact method.
 //!
-//! **Assumptions.** r: the target function lies in the range of L^r (cannot be checked; ½ says that it
+//! **Assumptions.** r: the target function lies in the range of L^r (cannot be checked; ½ means that it
 //! lies in the kernel's space). γ: the effective dimension grows as λ^(−γ) (estimated from
 //! eigenvalues). α: the largest leverage grows as λ^(−α) (1 always; estimated over a pool).
 //!
@@ -14,21 +14,21 @@
 //! **Departures.** c₀ and the constant of the risk are not stated in the body of the paper. Everything
 //! here is a rate with c₀ = 1, never a bound.
 
-use super::wang::theorem1::ridge_only;
 use crate::theory::spectrum::{ExponentFit, capacity_exponent, ridges_around};
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, rounded_up};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
-const fn source(id: &'static str, paper: &'static str) -> Source {
-    let bounds = "features, up to an unknown factor, for the learning rate of the exact method";
-    Source { id, paper, bounds, form: Form::Rate }
-}
-const THEOREM1: Source = source("rudi_rosasco.theorem1", "Rudi & Rosasco 2017, Theorem 1");
-const THEOREM2: Source = source("rudi_rosasco.theorem2", "Rudi & Rosasco 2017, Theorem 2");
-const THEOREM3: Source = source("rudi_rosasco.theorem3", "Rudi & Rosasco 2017, Theorem 3");
+const THEOREM1: Source = Source {
+    id: "rudi_rosasco.theorem1",
+    paper: "Rudi & Rosasco 2017, Theorem 1",
+    bounds: "features, up to an unknown factor, for the learning rate of the exact method",
+    form: Form::Rate,
+};
+const THEOREM2: Source = Source { id: "rudi_rosasco.theorem2", paper: "Rudi & Rosasco 2017, Theorem 2", ..THEOREM1 };
+const THEOREM3: Source = Source { id: "rudi_rosasco.theorem3", paper: "Rudi & Rosasco 2017, Theorem 3", ..THEOREM1 };
 
-/// What is assumed of the problem.
+/// The exponents that describe how hard a problem is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Regularity {
     /// r, from ½ to 1.
@@ -39,19 +39,19 @@ pub struct Regularity {
     pub leverage: f64,
 }
 
-/// Nothing beyond a target function in the kernel's space.
+/// Assumes only that the target function lies in the kernel's space.
 pub const WORST_CASE: Regularity = Regularity { source: 0.5, capacity: 1.0, leverage: 1.0 };
 
-/// Exponents and counts of a rate.
+/// What a theorem gives for n rows: λ, features and excess risk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Of n in the number of features.
+    /// The number of features grows like n to this power.
     pub feature_exponent: f64,
     /// n^(−1/(2r+γ)).
     pub ridge: f64,
     /// n^(−2r/(2r+γ)), without constant and logarithm.
     pub risk: f64,
-    /// log²(18/δ), the logarithm of the risk.
+    /// log²(18/δ), the logarithmic factor of the risk.
     pub risk_log_factor: f64,
     /// Draws at c₀ = 1, before rounding up.
     pub draws: f64,
@@ -83,16 +83,16 @@ fn rate_with_log(regularity: Regularity, log: f64, n: f64, delta: f64) -> Rate {
     }
 }
 
-/// `rudi_rosasco.theorem1`.
+/// `rudi_rosasco.theorem1`: the worst case.
 pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some(b) = evidence.feature_bound else { return unbounded(THEOREM1, evidence) };
+    let Some(b) = evidence.feature_bound else { return THEOREM1.unavailable(evidence.features_bounded()) };
     let rate = worst_case_rate(b, evidence.sample_count, failure_probability);
     guarantee(THEOREM1, evidence, failure_probability, WORST_CASE, rate, &[])
 }
 
 /// `rudi_rosasco.theorem2`: with γ̂ from the eigenvalues of G.
 pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some(b) = evidence.feature_bound else { return unbounded(THEOREM2, evidence) };
+    let Some(b) = evidence.feature_bound else { return THEOREM2.unavailable(evidence.features_bounded()) };
     let gamma = match capacity(THEOREM2, evidence) {
         Ok(gamma) => gamma,
         Err(unavailable) => return *unavailable,
@@ -102,9 +102,9 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     guarantee(THEOREM2, evidence, failure_probability, regularity, rate, &[("gamma_fit_quality", gamma.quality)])
 }
 
-/// `rudi_rosasco.theorem3`: with α̂ from the largest leverage of a pool, or of the model's own features, too.
+/// `rudi_rosasco.theorem3`: also with α̂ from the largest leverage of a pool or of the model's own features.
 pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some(b) = evidence.feature_bound else { return unbounded(THEOREM3, evidence) };
+    let Some(b) = evidence.feature_bound else { return THEOREM3.unavailable(evidence.features_bounded()) };
     let gamma = match capacity(THEOREM3, evidence) {
         Ok(gamma) => gamma,
         Err(unavailable) => return *unavailable,
@@ -114,8 +114,11 @@ pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     }
     let Some(alpha) = evidence.leverage_exponent() else {
         return THEOREM3.unavailable(
-            "the largest leverage of a feature is below what so few features allow, at several lambda, which it is not",
-            "More features would make it available; without it there is Theorem 2.",
+            Assumption::violated(
+                "enough features for leverages below their ceiling at several values of lambda",
+                "the leverages are near their ceiling",
+            )
+            .with_remedy("Use more features, or see rudi_rosasco.theorem2."),
         );
     };
     let capacity = within_unit(gamma.exponent);
@@ -125,24 +128,24 @@ pub fn theorem3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let qualities = [("gamma_fit_quality", gamma.quality), ("alpha_fit_quality", alpha.quality)];
     let mut found = guarantee(THEOREM3, evidence, failure_probability, regularity, rate, &qualities);
     if found.value.is_some() {
-        found.assumptions.push(Assumption::assumed("no feature has more leverage than the largest of those at hand"));
+        found
+            .assumptions
+            .push(Assumption::assumed("a largest leverage over all features equal to the largest one measured"));
     }
     found
 }
 
-/// γ̂, or what there is to say without it.
+/// γ̂, or the guarantee that says why there is none.
 fn capacity(source: Source, evidence: &Evidence) -> Result<ExponentFit, Box<Guarantee>> {
     if evidence.target_mean_square.is_none() {
-        return Err(Box::new(ridge_only(source, evidence)));
+        return Err(Box::new(source.unavailable(evidence.is_not_ridge())));
     }
     let Some(spectrum) = &evidence.spectrum else {
         return Err(Box::new(source.unmeasured(Lack::Spectrum, conditions(evidence))));
     };
     capacity_exponent(spectrum, &ridges_around(evidence.ridge)).ok_or_else(|| {
-        Box::new(
-            source
-                .unavailable("the effective dimension changes with lambda, which that of these features does not", ""),
-        )
+        let constant = Assumption::violated("an effective dimension that changes with lambda", "it is constant");
+        Box::new(source.unavailable(constant))
     })
 }
 
@@ -150,17 +153,13 @@ fn within_unit(exponent: f64) -> f64 {
     exponent.clamp(0.0, 1.0)
 }
 
-fn unbounded(source: Source, evidence: &Evidence) -> Guarantee {
-    source.unavailable(evidence.features_bounded().text, "Another kernel would have it.")
-}
-
-/// What all of them ask of features and rows.
+/// The conditions that the three theorems share.
 fn conditions(evidence: &Evidence) -> Vec<Assumption> {
     let common = [
         evidence.features_bounded(),
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
-        Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+        Assumption::assumed("a best function in the kernel's space (r = 1/2)"),
     ];
     common.into_iter().chain(evidence.rows_and_choices()).collect()
 }
@@ -174,13 +173,13 @@ fn guarantee(
     qualities: &[(&'static str, f64)],
 ) -> Guarantee {
     if evidence.target_mean_square.is_none() {
-        return ridge_only(source, evidence);
+        return source.unavailable(evidence.is_not_ridge());
     }
     let columns = evidence.columns_of(rate.draws);
     let mut assumptions = conditions(evidence);
     assumptions.extend([
-        Assumption::of_order("lambda is of the order n^(-1/(2r+gamma))", evidence.ridge, rate.ridge),
-        Assumption::assumed("the factor c0, which the paper leaves open, is 1"),
+        Assumption::of_order("a lambda of the order n^(-1/(2r+gamma))", evidence.ridge, rate.ridge),
+        Assumption::assumed("a factor c0 = 1, which the paper does not state"),
     ]);
     let mut inputs = evidence.inputs(failure_probability);
     inputs.extend(qualities.iter().copied());
@@ -202,12 +201,12 @@ fn guarantee(
         estimated,
         wording: Wording {
             claim: format!(
-                "about {columns} features, times a factor the paper leaves open, keep the learning rate of the exact \
-                 method, which is of the order {} for {} rows",
+                "the excess risk is of the order {} for {} rows, the learning rate of the exact method, with about \
+                 {columns} features times a constant that the paper does not state",
                 rounded_up(rate.risk),
                 evidence.sample_count
             ),
-            context: format!("; this model has {}", evidence.feature_count),
+            comparison: format!("; this model has {} features", evidence.feature_count),
             ..Wording::default()
         },
         ..Finding::default()
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn faster_decay_asks_for_fewer_features_than_the_worst_case() {
+    fn faster_decay_requires_fewer_features_than_the_worst_case() {
         let draws = |regularity| rate(regularity, 1.0, 10_000, 0.05).draws;
         let benign = Regularity { source: 0.5, capacity: 0.5, leverage: 0.5 };
         assert!(draws(benign) < draws(Regularity { leverage: 1.0, ..benign }));
@@ -246,7 +245,7 @@ mod tests {
         let known = Evidence { spectrum: Some(spectrum), ridge: 0.01, ..ridge_fit() };
         assert_eq!(theorem2(&known, 0.05).estimated, ["gamma"]);
         assert_eq!(theorem3(&known, 0.05).value, None);
-        // F̂∞ of the order λ^(−0.7) asks for fewer than the worst α = 1, and says that it is estimated.
+        // F̂∞ of the order λ^(−0.7) requires fewer features than the worst α = 1, and α is marked as estimated.
         let pool = PoolEvidence {
             candidate_count: 200,
             row_count: 300,

@@ -6,12 +6,11 @@
 //!
 //! **Notation.** The paper's M is our number of draws, M₀ and N₀ are the pool's.
 //!
-//! **Departures.** None; the constants of the three terms are unknown, so they are shown as terms.
+//! **Departures.** None. The constants of the three terms are unknown, so the terms are shown without them.
 
 use crate::theory::spectrum::effective_dimension;
-use crate::theory::statement::assumptions::NO_LEVERAGE_SAMPLING;
 use crate::theory::statement::guarantee::{Finding, Source};
-use crate::theory::statement::words::{Wording, rounded_up};
+use crate::theory::statement::words::{Wording, percent, rounded_up};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, PoolEvidence, SamplingKind};
 
 const THEOREM1: Source = Source {
@@ -21,9 +20,9 @@ const THEOREM1: Source = Source {
     form: Form::Requirement,
 };
 
-/// Δ of the theorem at which rows are counted.
+/// The Δ of the theorem for which the rows are counted.
 const ACCURACY: f64 = 0.25;
-/// Below this ratio σ_min is rounding, and 1/σ_min means nothing.
+/// Below this ratio to σ_max, σ_min is a rounding error and 1/σ_min is meaningless.
 const SMALLEST_CONDITION: f64 = 1e-12;
 
 /// 5·deg·log(16n·deg), before rounding up. [S, Thm 1]
@@ -36,20 +35,20 @@ pub fn enough_rows(candidate_count: usize, accuracy: f64, failure_probability: f
     8.0 / 3.0 * candidate_count as f64 * -failure_probability.ln() / (accuracy * accuracy)
 }
 
-/// √((Δ/n)/σ_min); none where σ_min is rounding. [S, Thm 1, Er(g)]
+/// √((Δ/n)/σ_min); none if σ_min is a rounding error. [S, Thm 1, Er(g)]
 pub fn selection_term(accuracy: f64, sample_count: usize, smallest: f64, largest: f64) -> Option<f64> {
     let meaningful = smallest > 0.0 && smallest / largest >= SMALLEST_CONDITION;
     meaningful.then(|| (accuracy / sample_count as f64 / smallest).sqrt())
 }
 
-/// `shahrampour_kolouri.theorem1`.
+/// `shahrampour_kolouri.theorem1`: features that were chosen from a pool.
 pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    // Leverages are known of every model; this is about features that were chosen by them.
+    // A model with plain sampling may have a pool too: that of its own features.
     let chosen = evidence.pool.as_ref().filter(|_| evidence.sampling != SamplingKind::DataIndependent);
     let Some(pool) = chosen else {
         return THEOREM1.unavailable(
-            "the features were chosen from a pool of candidates, which they were not",
-            NO_LEVERAGE_SAMPLING,
+            Assumption::violated("features chosen from a pool of candidates", "they were drawn directly")
+                .with_remedy("Sampling by leverage is not offered yet."),
         );
     };
     let n = evidence.sample_count;
@@ -61,13 +60,13 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     inputs.extend([("degrees", degrees), ("draws_needed", draws), ("rows_needed", rows)]);
     inputs.extend(terms(pool, n));
     let mut assumptions = vec![
-        Assumption::at_least("the features are enough", evidence.feature_count as f64, columns)
-            .mended_by(format!("It asks for {columns} features by leverage.")),
-        Assumption::at_least("the rows that scored the pool are enough", pool.row_count as f64, rows)
-            .mended_by(format!("It asks for {rows} rows to score the pool on.")),
+        Assumption::at_least("enough features drawn by leverage", evidence.feature_count as f64, columns)
+            .with_remedy(format!("Use at least {columns} features.")),
+        Assumption::at_least("enough rows to score the pool on", pool.row_count as f64, rows)
+            .with_remedy(format!("Score the pool on at least {rows} rows.")),
         evidence.features_bounded(),
         evidence.draws_by_leverage(),
-        Assumption::assumed("the constants of its three terms, which the paper leaves open, are moderate"),
+        Assumption::assumed("moderate constants of its three terms, which the paper does not state"),
     ];
     assumptions.extend(evidence.rows_and_choices());
     THEOREM1.guarantee(Finding {
@@ -79,10 +78,11 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         estimated: vec!["degrees"],
         wording: Wording {
             claim: format!(
-                "{columns} features drawn by leverage are asked for and this model has {}; what remains is of the order \
-                 of {} and of what the pool itself misses",
-                evidence.feature_count,
-                rounded_up(1.0 / (n as f64).sqrt())
+                "the excess risk is of the order of {}, plus the error of the pool itself, with probability at least {}: \
+                 the theorem requires {columns} features drawn by leverage and this model has {}",
+                rounded_up(1.0 / (n as f64).sqrt()),
+                percent(failure_probability),
+                evidence.feature_count
             ),
             ..Wording::default()
         },
@@ -105,7 +105,7 @@ mod tests {
     use crate::theory::Status;
     use crate::theory::evidence::tests::ridge_fit;
 
-    /// deg = 1 and 16n = e⁴ would ask for 20; Δ = ½, M₀ = 3, δ = 1/e for 32 rows.
+    /// deg = 1 and n = 1 require 5·log 16 draws; Δ = ½, M₀ = 3 and δ = 1/e require 32 rows.
     #[test]
     fn values_by_hand() {
         assert!((enough_draws(1.0, 1) - 5.0 * 16.0_f64.ln()).abs() < 1e-12);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_about_features_from_a_pool() {
+    fn it_covers_only_features_chosen_from_a_pool() {
         assert_eq!(theorem1(&ridge_fit(), 0.05).value, None);
         let pool = PoolEvidence {
             candidate_count: 10,
@@ -129,7 +129,7 @@ mod tests {
             Evidence { pool: Some(pool), sampling: SamplingKind::LeverageWeighted, sample_count: 5_000, ..ridge_fit() };
         let plain = Evidence { sampling: SamplingKind::DataIndependent, ..chosen.clone() };
         assert_eq!((theorem1(&plain, 0.05).value, theorem1(&plain, 0.05).status), (None, Status::NotApplicable));
-        assert!(theorem1(&plain, 0.05).statement.ends_with("which is not offered yet."));
+        assert!(theorem1(&plain, 0.05).statement.ends_with("is not offered yet."));
         let found = theorem1(&chosen, 0.05);
         assert_eq!(found.status, Status::Conditional, "{}", found.statement);
         assert_eq!((found.inputs["er_k"], found.inputs.get("er_g")), (0.08, None));

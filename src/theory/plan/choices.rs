@@ -1,4 +1,4 @@
-//! What each theorem asks for: the smallest number of features that meets a target.
+//! The smallest number of features that meets a goal, by one theorem.
 
 use super::errors::IID_ROWS;
 use super::{Choice, Cost, PlanProblem, PlannedRidge};
@@ -8,29 +8,29 @@ use crate::theory::papers::rudi_rosasco::{Rate, Regularity};
 use crate::theory::papers::{avron, li};
 use crate::theory::statement::words::{as_given, percent, rounded_down, rounded_up};
 
-/// Beyond this many draws nobody trains.
+/// More draws than this are reported as too many to train.
 pub(super) const MOST_DRAWS: u64 = 1 << 50;
 
-/// The sum of leverages that a sampling has.
+/// How the features of a planned model are drawn. This decides the sum of leverages in a theorem.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum LeverageMap {
-    /// b/λ, of draws from the kernel.
+pub(super) enum PlannedSampling {
+    /// From the kernel: the sum is b/λ.
     Plain,
-    /// d(λ), of draws by leverage; it has to be known.
-    Dimension,
+    /// By leverage: the sum is d(λ), which has to be known.
+    Leverage,
 }
 
-impl LeverageMap {
+impl PlannedSampling {
     fn words(self) -> &'static str {
         match self {
-            Self::Plain => "drawn plainly",
-            Self::Dimension => "drawn by their leverage, which is not offered yet",
+            Self::Plain => "plain sampling",
+            Self::Leverage => "sampling by leverage, which is not offered yet",
         }
     }
 }
 
 impl PlanProblem {
-    /// λ for a number of features.
+    /// The λ that will be used with a number of features.
     pub fn ridge(&self, feature_count: usize) -> f64 {
         match self.ridge {
             PlannedRidge::Fixed(ridge) => ridge,
@@ -41,19 +41,20 @@ impl PlanProblem {
         }
     }
 
-    /// b/λ, the leverages of draws from the kernel.
+    /// b/λ, the sum of leverages for draws from the kernel.
     fn plain_leverage(&self, ridge: f64) -> f64 {
         self.feature_bound / ridge
     }
 
-    /// d(λ), or the most it can be.
+    /// d(λ), or its upper bound min(n, b/λ).
     fn dimension(&self, ridge: f64) -> f64 {
         let largest = (self.sample_count as f64).min(self.plain_leverage(ridge));
         self.effective_dimension.map_or(largest, |dimension| dimension.min(largest))
     }
 
-    /// The smallest s that is enough at the λ of s features, and that λ. A λ that depends on s grows with it, and a
-    /// larger one asks for fewer features: what one feature's λ asks for is enough, and the least is below.
+    /// The smallest s that is enough at the λ of s features, and that λ. A λ that depends on s grows with s, and a larger
+    /// λ requires fewer features. So the count required at the λ of one feature is enough, and the smallest is found
+    /// by bisection below it.
     fn smallest_columns(&self, draws_at: impl Fn(f64) -> f64) -> (f64, f64) {
         if self.ridge != PlannedRidge::Certified {
             let ridge = self.ridge(1);
@@ -72,7 +73,7 @@ impl PlanProblem {
         (high * step, self.ridge((high * step) as usize))
     }
 
-    /// δ as it is said.
+    /// 1 − δ in percent.
     pub(super) fn probability(&self) -> String {
         percent(self.failure_probability)
     }
@@ -81,57 +82,57 @@ impl PlanProblem {
         draws.ceil() * self.columns_per_draw as f64
     }
 
-    /// Of a theorem whose draws are proportional to the sum of leverages; none where that is not known.
-    fn leverage_sum(&self, leverage: LeverageMap, ridge: f64) -> Option<f64> {
-        match leverage {
-            LeverageMap::Plain => Some(self.plain_leverage(ridge)),
-            LeverageMap::Dimension => self.effective_dimension.map(|_| self.dimension(ridge)),
+    /// The sum of leverages, to which the required draws are proportional; none if it is not known.
+    fn leverage_sum(&self, sampling: PlannedSampling, ridge: f64) -> Option<f64> {
+        match sampling {
+            PlannedSampling::Plain => Some(self.plain_leverage(ridge)),
+            PlannedSampling::Leverage => self.effective_dimension.map(|_| self.dimension(ridge)),
         }
     }
 
-    /// Why a theorem on the sum of leverages says nothing: it is not known, or λ is above all eigenvalues of K/n.
-    fn leverage_refusal(&self, leverage: LeverageMap, ridge: f64) -> Option<String> {
+    /// Why no count follows: λ exceeds all eigenvalues of K/n, or the sum of leverages is not known.
+    fn leverage_refusal(&self, sampling: PlannedSampling, ridge: f64) -> Option<String> {
         let largest = self.kernel_diagonal;
         if ridge > largest {
             let (ridge, largest) = (rounded_up(ridge), rounded_down(largest));
             return Some(format!(
-                "lambda = {ridge} is above the largest eigenvalue that K/n can have, {largest}, where no theorem speaks; a \
-                 smaller one would do"
+                "no theorem applies to lambda = {ridge}, which exceeds {largest}, the upper bound on the eigenvalues of K/n; \
+                 use a smaller lambda"
             ));
         }
-        let unknown = self.leverage_sum(leverage, 1.0).is_none();
-        unknown.then(|| "the effective dimension has to be known".to_owned())
+        let unknown = self.leverage_sum(sampling, 1.0).is_none();
+        unknown.then(|| "the theorem requires the effective dimension, which is not known".to_owned())
     }
 
-    pub(super) fn for_delta(&self, id: &'static str, delta: f64, leverage: LeverageMap) -> Choice {
+    pub(super) fn for_delta(&self, id: &'static str, delta: f64, sampling: PlannedSampling) -> Choice {
         let refuse = |why: &str| self.choice(id, Form::Requirement, None, self.ridge(1), why);
         if delta > avron::LARGEST_DELTA {
-            return refuse("the theorem speaks of a Delta up to 1/2");
+            return refuse("the theorem covers only Delta ≤ 1/2; use a smaller Delta");
         }
         let (columns, ridge) = self.smallest_columns(|ridge| {
-            let sum = self.leverage_sum(leverage, ridge).unwrap_or(f64::INFINITY);
+            let sum = self.leverage_sum(sampling, ridge).unwrap_or(f64::INFINITY);
             avron::draws_for_delta(sum, self.dimension(ridge), delta, self.failure_probability)
         });
-        if let Some(why) = self.leverage_refusal(leverage, ridge) {
+        if let Some(why) = self.leverage_refusal(sampling, ridge) {
             return refuse(&why);
         }
         let why = format!(
-            "with probability {} over the features the regularised kernel matrix is then within a factor 1 ± {} of the \
-             exact one, if its largest eigenvalue is at least n lambda and the features are {}",
-            self.probability(),
+            "the regularised kernel matrix is within a factor 1 ± {} of the exact one with probability at least {} over the \
+             feature draws, if its largest eigenvalue is at least n lambda, with {}",
             as_given(delta),
-            leverage.words()
+            self.probability(),
+            sampling.words()
         );
         self.choice(id, Form::Requirement, Some(columns), ridge, &why)
     }
 
     pub(super) fn for_rate(&self, id: &'static str, rate: Rate, regularity: Regularity) -> Choice {
         let why = format!(
-            "times a factor the paper leaves open; at the lambda that the theorem sets, {:.3e}, the excess risk is then of \
-             the order {:.3e} with probability {} if r = {}, gamma = {} and alpha = {}, {IID_ROWS}",
-            rate.ridge,
+            "the excess risk is of the order of {:.3e} with probability at least {}, at the lambda of the theorem, {:.3e}, if \
+             r = {}, gamma = {} and alpha = {}, {IID_ROWS}; the count leaves out a constant that the paper does not state",
             rate.risk,
             self.probability(),
+            rate.ridge,
             regularity.source,
             regularity.capacity,
             regularity.leverage
@@ -139,20 +140,20 @@ impl PlanProblem {
         self.choice(id, Form::Rate, Some(self.columns(rate.draws)), rate.ridge, &why)
     }
 
-    pub(super) fn for_classifier(&self, id: &'static str, leverage: LeverageMap) -> Choice {
+    pub(super) fn for_classifier(&self, id: &'static str, sampling: PlannedSampling) -> Choice {
         let (columns, ridge) = self.smallest_columns(|ridge| {
-            let sum = self.leverage_sum(leverage, ridge).unwrap_or(f64::INFINITY);
+            let sum = self.leverage_sum(sampling, ridge).unwrap_or(f64::INFINITY);
             li::enough_draws(sum, self.dimension(ridge), self.failure_probability).repaired
         });
-        if let Some(why) = self.leverage_refusal(leverage, ridge) {
+        if let Some(why) = self.leverage_refusal(sampling, ridge) {
             return self.choice(id, Form::Requirement, None, self.ridge(1), &why);
         }
         let why = format!(
-            "a logistic or hinge classifier of two labels then learns at the rate of the exact one with probability {}, \
-             if the best function lies in the kernel's space, rows are independent draws from one distribution, and the \
-             features are {}",
+            "a logistic or hinge classifier of two labels learns at the rate of the exact one with probability at least {}, \
+             if the best function lies in the kernel's space and the rows are drawn independently from one distribution, \
+             with {}",
             self.probability(),
-            leverage.words()
+            sampling.words()
         );
         self.choice(id, Form::Requirement, Some(columns), ridge, &why)
     }
@@ -162,7 +163,7 @@ impl PlanProblem {
         let trainable = count.filter(|count| *count <= most);
         let statement = match (trainable, count) {
             (Some(count), _) => format!("{count} features: {why}."),
-            (None, Some(_)) => format!("No number of features: it would take more than {}.", rounded_down(most)),
+            (None, Some(_)) => format!("No number of features: more than {} would be required.", rounded_down(most)),
             (None, None) => format!("No number of features: {why}."),
         };
         let count = trainable;

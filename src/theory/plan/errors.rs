@@ -1,4 +1,4 @@
-//! The smallest number of features with a bound on E(f_s − f)², and where there is none, the λ that has one.
+//! The smallest number of features with a given bound on E(f_s − f)², or the λ at which there is one.
 
 use super::choices::MOST_DRAWS;
 use super::{Choice, PlanProblem, PlannedRidge};
@@ -7,46 +7,43 @@ use crate::theory::ours::relative::{LARGEST_SLACK, relative_bound, slack};
 use crate::theory::papers::wang;
 use crate::theory::statement::words::{as_given, rounded_down, rounded_up};
 
-/// What the theorems on rows assume beside it.
-pub(super) const IID_ROWS: &str = "if rows and new inputs are independent draws from one distribution and the features \
-    are drawn plainly";
+/// The assumptions of the theorems on random rows, as a clause.
+pub(super) const IID_ROWS: &str =
+    "if rows and new inputs are drawn independently from one distribution, with plain sampling";
 
-/// How many times λ is doubled, and then halved between, in search of one that is large enough.
+/// The steps of the search for a large enough λ: first doubling, then bisection.
 const DOUBLINGS: usize = 1_100;
 const HALVINGS: usize = 60;
 
-/// A bound of the form E(f_s − f)² ≤ (c/m)·Q: c at s features and λ, where it applies.
+/// c of a bound E(f_s − f)² ≤ (c/m)·Q at s features and λ; none if the bound does not apply there.
 pub(super) type Constant = fn(&PlanProblem, usize, f64) -> Option<f64>;
 
-pub(super) const ABSOLUTE: Constant = absolute_constant;
-pub(super) const RELATIVE: Constant = relative_constant;
-
-/// Theorem 1's c at s features and λ, where it applies.
-fn absolute_constant(problem: &PlanProblem, feature_count: usize, ridge: f64) -> Option<f64> {
+/// The constant of Theorem 1.
+pub(super) fn absolute_constant(problem: &PlanProblem, feature_count: usize, ridge: f64) -> Option<f64> {
     let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
     (ridge >= wang::threshold(b, n, feature_count, delta)).then(|| wang::theorem1_bound(b, 1, 1.0))
 }
 
-/// The same for the relative bound, up to the largest t that counts.
+/// The constant of the relative bound, for t up to [`LARGEST_SLACK`].
 pub(super) fn relative_constant(problem: &PlanProblem, feature_count: usize, ridge: f64) -> Option<f64> {
     let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
     let t = slack(b, ridge, n, feature_count, delta);
-    // A λ that was chosen to have this very t may miss it by rounding.
+    // A λ chosen to give exactly this t may miss it by a rounding error.
     (t <= LARGEST_SLACK + 1e-9).then(|| relative_bound(b, 1, t, 1.0))
 }
 
-/// What a search for the number of draws ends with.
+/// The result of a search for the number of draws.
 enum Search {
-    /// The smallest that is enough.
+    /// The smallest number that is enough.
     Enough(u64),
-    /// More than anyone draws.
+    /// More than [`MOST_DRAWS`].
     TooMany,
-    /// With so many the theorem does not apply at their λ, and with fewer it does not reach the error.
+    /// With this many the theorem no longer applies at their λ, and with fewer its bound exceeds the error.
     OutOfReach(u64),
 }
 
 impl PlanProblem {
-    /// (c/m)·mean(y²)/(4λ) of so many draws at their λ, where the theorem applies.
+    /// (c/m)·mean(y²)/(4λ) at the λ of this many draws; none if the theorem does not apply.
     fn error_bound(&self, draws: u64, constant: Constant) -> Option<f64> {
         let columns = draws as usize * self.columns_per_draw;
         let ridge = self.ridge(columns);
@@ -54,9 +51,9 @@ impl PlanProblem {
         Some(constant(self, columns, ridge)? * worst / draws as f64)
     }
 
-    /// The smallest m with a bound of at most `error`: too few come first, then enough, and then there may be too many
-    /// for the theorem at this λ. A certified λ grows with the features: with few of them it may be too small for a
-    /// theorem that it is large enough for later.
+    /// The smallest m with a bound of at most `error`. As m grows, it is first too small, then enough, and then possibly
+    /// too large for the theorem at this λ. A certified λ grows with the features, so a theorem may apply only from
+    /// some number of features on.
     fn search(&self, error: f64, constant: Constant) -> Search {
         let applies_later = self.error_bound(MOST_DRAWS, constant).is_some();
         let too_few = |draws| self.error_bound(draws, constant).map_or(applies_later, |bound| bound > error);
@@ -76,8 +73,8 @@ impl PlanProblem {
         }
     }
 
-    /// The smallest λ, if fixed, at which some number of features is enough; a larger one makes every bound smaller and
-    /// the theorem apply to more features. None where n is too small for any.
+    /// The smallest fixed λ at which some number of features is enough. A larger λ makes every bound smaller and lets the
+    /// theorem apply to more features. None if n is too small for any λ.
     fn smallest_ridge(&self, error: f64, constant: Constant) -> Option<f64> {
         let reaches = |ridge: f64| {
             let fixed = Self { ridge: PlannedRidge::Fixed(ridge), ..*self };
@@ -94,31 +91,31 @@ impl PlanProblem {
         Some(high)
     }
 
-    /// The choice for an error, by one theorem.
+    /// The number of features for an error, by one theorem.
     pub(super) fn for_error(&self, id: &'static str, error: f64, constant: Constant) -> Choice {
         let columns = |draws: u64| draws as usize * self.columns_per_draw;
         let refuse = |draws, why: &str| self.choice(id, Form::Requirement, None, self.ridge(columns(draws)), why);
         match self.search(error, constant) {
             Search::Enough(draws) => {
                 let why = format!(
-                    "the squared distance to the exact method, on average over new inputs and over draws of the \
-                     features, is then at most {}, leaving out draws outside an event of probability {}, {IID_ROWS}",
+                    "averaged over new inputs and feature draws, the squared difference to the exact method is at most {}, \
+                     counting only rows and features inside an event of probability at least {}, {IID_ROWS}",
                     as_given(error),
                     self.probability()
                 );
                 let count = columns(draws) as f64;
                 self.choice(id, Form::Requirement, Some(count), self.ridge(columns(draws)), &why)
             }
-            Search::TooMany => refuse(MOST_DRAWS, "the error is too small for any"),
+            Search::TooMany => refuse(MOST_DRAWS, "the error is too small; use a larger one"),
             Search::OutOfReach(draws) => {
                 let (n, ridge) = (self.sample_count, rounded_down(self.ridge(columns(draws))));
                 let remedy = match self.smallest_ridge(error, constant) {
-                    Some(smallest) => format!("from lambda = {} on it does", rounded_up(smallest)),
-                    None => "with so few no lambda does".into(),
+                    Some(smallest) => format!("use lambda ≥ {}", rounded_up(smallest)),
+                    None => "with so few rows, no lambda is large enough".into(),
                 };
                 refuse(
                     draws,
-                    &format!("on {n} rows this theorem does not reach the error at lambda = {ridge}; {remedy}"),
+                    &format!("on {n} rows, this theorem does not reach the error at lambda = {ridge}; {remedy}"),
                 )
             }
         }

@@ -1,46 +1,46 @@
-//! How many features a target takes, theorem by theorem, before anything is trained.
+//! The number of features that a goal requires, theorem by theorem, before anything is trained.
 //!
-//! Nothing is known of the targets but their mean square, so Theorem 1 appears at its worst Q (Remark 1).
+//! Only the mean square of the targets is known, so Theorem 1 is used with its worst Q (Remark 1).
 
-/// What each theorem asks for.
+/// The number of features by each theorem.
 mod choices;
 
-/// How many features an error takes.
+/// The number of features for an error.
 mod errors;
 
 use super::Form;
 use super::papers::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
-use choices::LeverageMap;
-use errors::{ABSOLUTE, RELATIVE};
+use choices::PlannedSampling;
+use errors::{absolute_constant, relative_constant};
 use serde::Serialize;
 
-/// What is planned for.
+/// The model to plan: its rows, kernel and λ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlanProblem {
-    /// n.
+    /// n, the training rows.
     pub sample_count: usize,
-    /// d.
+    /// d, the inputs after encoding.
     pub input_dim: usize,
-    /// b.
+    /// b = sup ψ².
     pub feature_bound: f64,
-    /// k(x, x), the most that an eigenvalue of K/n can be.
+    /// k(x, x), an upper bound on the eigenvalues of K/n.
     pub kernel_diagonal: f64,
-    /// s/m of the map: 2 for pair, 1 for the others.
+    /// s/m: 2 for the pair map, 1 for the others.
     pub columns_per_draw: usize,
-    /// λ.
+    /// How λ will be chosen.
     pub ridge: PlannedRidge,
-    /// δ.
+    /// δ, the probability that a guarantee may fail with.
     pub failure_probability: f64,
-    /// (1/n)Σy², centred.
+    /// (1/n)Σy² of the centred targets.
     pub target_mean_square: f64,
-    /// d(λ), where it is known.
+    /// d(λ), if it is known.
     pub effective_dimension: Option<f64>,
 }
 
 /// How λ will be chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlannedRidge {
-    /// Given.
+    /// A given value.
     Fixed(f64),
     /// 1/√n.
     InverseSqrtN,
@@ -48,7 +48,7 @@ pub enum PlannedRidge {
     Certified,
 }
 
-/// What is wanted.
+/// The goal of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
     /// E(f_s − f)² at most this.
@@ -59,38 +59,38 @@ pub enum Target {
     Rate(Regularity),
 }
 
-/// What one theorem asks for.
+/// The number of features that one theorem requires for a goal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// The guarantee it belongs to.
+    /// The id of the guarantee that uses the same theorem.
     pub id: &'static str,
-    /// Whether the count is a requirement or a rate with unknown factor.
+    /// `Requirement`, or `Rate` if the paper leaves a constant open.
     pub form: Form,
-    /// s; none where no number of features is enough.
+    /// s; none if no number of features is enough.
     pub feature_count: Option<u64>,
-    /// The λ it holds at.
+    /// The λ at which the count holds.
     pub ridge: f64,
-    /// Of training and serving that many features.
+    /// The cost of training and serving that many features.
     pub cost: Option<Cost>,
-    /// For a reader who is not a specialist.
+    /// The count and what it guarantees, for a reader who is not a specialist.
     pub statement: String,
 }
 
-/// What a number of features costs.
+/// The cost of a number of features.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
-    /// The Gram matrix, the frequencies and the weights while training.
+    /// Gram matrix, frequencies and weights during training.
     pub memory_bytes: f64,
-    /// Features of all rows, their Gram matrix, its Cholesky factor.
+    /// To make the features of all rows, their Gram matrix and its Cholesky factor.
     pub training_flops: f64,
-    /// Of one row.
+    /// To predict one row.
     pub prediction_flops: f64,
 }
 
 const F64_BYTES: f64 = 8.0;
 
 impl Cost {
-    /// Of s features by m draws in d dimensions on n rows: 2nmd + ns² + s³/3 to train, 2md + 2s to predict.
+    /// 2nmd + ns² + s³/3 to train and 2md + 2s to predict, for s features by m draws in d dimensions on n rows.
     fn of(problem: &PlanProblem, feature_count: f64) -> Self {
         let (n, d, s) = (problem.sample_count as f64, problem.input_dim as f64, feature_count);
         let m = s / problem.columns_per_draw as f64;
@@ -102,16 +102,16 @@ impl Cost {
     }
 }
 
-/// The choices for a target, one for each theorem that speaks of it.
+/// One choice for each theorem that covers the goal.
 pub fn plan(problem: &PlanProblem, target: Target) -> Vec<Choice> {
     match target {
         Target::Error(error) => vec![
-            problem.for_error("wang.remark1", error, ABSOLUTE),
-            problem.for_error("bochner.theorem1_relative", error, RELATIVE),
+            problem.for_error("wang.remark1", error, absolute_constant),
+            problem.for_error("bochner.theorem1_relative", error, relative_constant),
         ],
         Target::SpectralDelta(delta) => vec![
-            problem.for_delta("avron.theorem7", delta, LeverageMap::Plain),
-            problem.for_delta("avron.lemma6", delta, LeverageMap::Dimension),
+            problem.for_delta("avron.theorem7", delta, PlannedSampling::Plain),
+            problem.for_delta("avron.lemma6", delta, PlannedSampling::Leverage),
         ],
         Target::Rate(regularity) => {
             let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
@@ -120,8 +120,8 @@ pub fn plan(problem: &PlanProblem, target: Target) -> Vec<Choice> {
                 problem.for_rate("rudi_rosasco.theorem1", worst_case_rate(b, n, delta), WORST_CASE),
                 problem.for_rate("rudi_rosasco.theorem2", rate(without_leverage, b, n, delta), without_leverage),
                 problem.for_rate("rudi_rosasco.theorem3", rate(regularity, b, n, delta), regularity),
-                problem.for_classifier("li.corollary1", LeverageMap::Plain),
-                problem.for_classifier("li.corollary2", LeverageMap::Dimension),
+                problem.for_classifier("li.corollary1", PlannedSampling::Plain),
+                problem.for_classifier("li.corollary2", PlannedSampling::Leverage),
             ]
         }
     }
@@ -129,7 +129,6 @@ pub fn plan(problem: &PlanProblem, target: Target) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use super::errors::relative_constant;
     use super::*;
     use crate::theory::papers::{avron, wang};
 
@@ -156,7 +155,7 @@ mod tests {
         assert!((cost.training_flops - (256e6 + 64e9 + 8e9 / 3.0)).abs() < 1.0);
     }
 
-    /// What is planned for an error meets it, and one draw fewer does not.
+    /// The planned count meets the error, and one draw fewer does not.
     #[test]
     fn the_relative_count_is_the_smallest() {
         let certified = PlanProblem { ridge: PlannedRidge::Certified, ..PROBLEM };
@@ -172,9 +171,9 @@ mod tests {
         }
     }
 
-    /// With a certified λ the count is enough at the λ of that very count, and one draw fewer at its own is not.
+    /// With a certified λ the count is enough at its own λ, and one draw fewer at its own λ is not.
     #[test]
-    fn a_certified_ridge_is_that_of_the_features_it_is_told_with() {
+    fn a_certified_ridge_is_that_of_the_planned_count() {
         let certified = PlanProblem { ridge: PlannedRidge::Certified, effective_dimension: None, ..PROBLEM };
         let choice = &plan(&certified, Target::SpectralDelta(0.5))[0];
         let columns = choice.feature_count.unwrap() as usize;
@@ -190,21 +189,21 @@ mod tests {
     }
 
     #[test]
-    fn every_count_says_its_probability_and_what_it_assumes() {
+    fn every_statement_has_its_probability_and_its_assumptions() {
         for target in [Target::Error(0.05), Target::SpectralDelta(0.25), Target::Rate(WORST_CASE)] {
             for choice in plan(&PROBLEM, target) {
-                assert!(choice.statement.contains("probability 95 %"), "{}", choice.statement);
+                assert!(choice.statement.contains("probability at least 95%"), "{}", choice.statement);
                 assert!(choice.statement.contains(" if "), "{}", choice.statement);
             }
         }
     }
 
     #[test]
-    fn a_small_ridge_is_out_of_reach_and_says_what_would_do() {
+    fn a_small_ridge_is_refused_with_one_that_is_large_enough() {
         let small = PlanProblem { ridge: PlannedRidge::Fixed(1e-6), ..PROBLEM };
         for choice in plan(&small, Target::Error(0.05)) {
             assert_eq!((choice.feature_count, choice.cost), (None, None));
-            assert!(choice.statement.contains("from lambda = "), "{}", choice.statement);
+            assert!(choice.statement.contains("use lambda ≥ "), "{}", choice.statement);
         }
         // The relative bound reaches where Theorem 1 does not.
         let between = plan(&PlanProblem { ridge: PlannedRidge::Fixed(0.01), ..PROBLEM }, Target::Error(0.1));
@@ -212,9 +211,9 @@ mod tests {
         assert!(between[1].feature_count.is_some());
     }
 
-    /// The λ that a refusal names is enough, and hardly less is not, whatever λ was asked for and however few the rows.
+    /// The λ in a refusal is enough, and one slightly smaller is not.
     #[test]
-    fn the_ridge_that_a_refusal_names_reaches_the_error() {
+    fn the_ridge_in_a_refusal_reaches_the_error() {
         let concrete = PlanProblem { sample_count: 824, target_mean_square: 279.0, ..PROBLEM };
         let few = PlanProblem { sample_count: 20, input_dim: 3, ..PROBLEM };
         let mut named_any = 0;
@@ -225,8 +224,8 @@ mod tests {
             (PlanProblem { ridge: PlannedRidge::Fixed(0.01), ..few }, 0.1),
         ] {
             for (index, choice) in plan(&problem, Target::Error(error)).iter().enumerate() {
-                let Some(named) = choice.statement.split("from lambda = ").nth(1) else { continue };
-                let named: f64 = named.split(' ').next().and_then(|number| number.parse().ok()).unwrap();
+                let Some(named) = choice.statement.split("use lambda ≥ ").nth(1) else { continue };
+                let named: f64 = named.strip_suffix('.').and_then(|number| number.parse().ok()).unwrap();
                 let at = |ridge| {
                     let fixed = PlanProblem { ridge: PlannedRidge::Fixed(ridge), ..problem };
                     plan(&fixed, Target::Error(error)).swap_remove(index)
@@ -239,12 +238,12 @@ mod tests {
         assert!(named_any >= 5, "{named_any}");
         let hopeless = PlanProblem { sample_count: 2, ridge: PlannedRidge::Fixed(0.01), ..PROBLEM };
         let said = &plan(&hopeless, Target::Error(0.1))[1].statement;
-        assert!(said.contains("with so few no lambda does"), "{said}");
+        assert!(said.contains("with so few rows, no lambda is large enough"), "{said}");
     }
 
-    /// With few rows the certified λ is too small for Theorem 1 at few features and is its own at many.
+    /// With few rows the certified λ is too small for Theorem 1 at few features and large enough at many.
     #[test]
-    fn a_certified_ridge_may_be_enough_with_more_features_alone() {
+    fn a_certified_ridge_may_be_enough_only_with_more_features() {
         let few = PlanProblem { sample_count: 20, ridge: PlannedRidge::Certified, ..PROBLEM };
         let choice = &plan(&few, Target::Error(0.1))[0];
         let columns = choice.feature_count.unwrap() as usize;
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_train_is_said_and_costs_nothing() {
+    fn counts_that_are_too_large_are_refused_without_a_cost() {
         let huge = PlanProblem {
             sample_count: 1 << 40,
             input_dim: 1 << 40,
@@ -263,18 +262,18 @@ mod tests {
         };
         let above = PlanProblem { ridge: PlannedRidge::Fixed(1e6), ..PROBLEM };
         for (problem, target, part) in [
-            (huge, Target::SpectralDelta(1e-300), "it would take more than"),
+            (huge, Target::SpectralDelta(1e-300), "would be required"),
             (
                 PlanProblem { ridge: PlannedRidge::Certified, ..huge },
                 Target::SpectralDelta(1e-300),
-                "it would take more than",
+                "would be required",
             ),
             (
                 PlanProblem { ridge: PlannedRidge::Certified, ..PROBLEM },
                 Target::SpectralDelta(1e-9),
-                "it would take more than",
+                "would be required",
             ),
-            (above, Target::SpectralDelta(0.5), "above the largest eigenvalue that K/n can have"),
+            (above, Target::SpectralDelta(0.5), "the upper bound on the eigenvalues of K/n"),
         ] {
             let choice = &plan(&problem, target)[0];
             assert_eq!((choice.feature_count, choice.cost), (None, None));

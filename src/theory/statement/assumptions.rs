@@ -1,59 +1,59 @@
-//! What many theorems assume alike, settled from the evidence.
+//! Assumptions that several theorems share, each decided from the evidence.
 
-use crate::theory::{Assumption, Evidence, LossKind, SamplingKind};
+use crate::theory::{Assumption, Evidence, SamplingKind};
 use std::collections::BTreeMap;
 
-/// What every theorem on random features asks first.
-pub(crate) const NO_FEATURES: &str =
-    "the model approximates the kernel by random features, which the exact method does not";
-
-/// What mends draws that depend on each other or on the rows.
-const PLAIN_SAMPLING: &str = "A training with the sampling plain would have it.";
-
-/// What would mend draws from the kernel where a theorem speaks of others, and does not yet.
-pub(crate) const NO_LEVERAGE_SAMPLING: &str = "A sampling by leverage would have it, which is not offered yet.";
+const PLAIN_SAMPLING: &str = "Use plain sampling.";
 
 impl Evidence {
     /// |ψ|² ≤ b.
     pub(crate) fn features_bounded(&self) -> Assumption {
         if let Some(b) = self.feature_bound {
-            return Assumption::checked(format!("|psi|^2 <= b = {b}, by construction"));
+            return Assumption::checked(format!("bounded features: |psi|^2 <= b = {b}, by construction"));
         }
-        let text = "the features are bounded, which those of this kernel are not";
-        Assumption::mendable(text, "Another kernel would have it.")
+        Assumption::violated("bounded features", "the features of this kernel are unbounded")
+            .with_remedy("Choose a different kernel.")
     }
 
     /// E ψ(x)ᵀψ(x') = k(x, x').
     pub(crate) fn features_unbiased(&self) -> Assumption {
         if self.unbiased {
-            Assumption::checked("the features are unbiased for the kernel, by construction")
+            Assumption::checked("unbiased features, by construction: the expectation of psi(x)'psi(x') is k(x,x')")
         } else {
-            Assumption::assumed("the features count as unbiased, which structured ones are only nearly")
+            Assumption::assumed("unbiased features; structured features have a small bias")
         }
+    }
+
+    /// The violation of a theorem on random features by the exact kernel method.
+    pub(crate) fn has_no_features() -> Assumption {
+        Assumption::violated(
+            "random features",
+            "the model is the exact kernel method itself, so there is no distance to it to bound",
+        )
     }
 
     /// Draws independent of each other and of the rows.
     pub(crate) fn draws_from_the_kernel(&self) -> Assumption {
         match self.sampling {
             SamplingKind::DataIndependent if self.draws_independent => {
-                Assumption::checked("the draws are independent of each other and of the rows, by construction")
+                Assumption::checked("feature draws independent of each other and of the rows, by construction")
             }
             SamplingKind::DataIndependent => {
-                let text = "the draws are independent of each other, which those of this sampling are not";
-                Assumption::mendable(text, PLAIN_SAMPLING)
+                Assumption::violated("independent feature draws", "the sampling makes them depend on each other")
+                    .with_remedy(PLAIN_SAMPLING)
             }
             SamplingKind::LeverageWeighted | SamplingKind::ChosenByInputs | SamplingKind::ChosenByTargets => {
-                let text = "the draws are independent of the rows, which features chosen by the data are not";
-                Assumption::mendable(text, PLAIN_SAMPLING)
+                Assumption::violated("feature draws independent of the rows", "the features were chosen by the data")
+                    .with_remedy(PLAIN_SAMPLING)
             }
-            SamplingKind::NoFeatures => Assumption::violated(NO_FEATURES),
+            SamplingKind::NoFeatures => Self::has_no_features(),
         }
     }
 
     /// Features fixed before the rows were seen, whether or not they depend on each other.
     pub(crate) fn features_ignore_the_rows(&self) -> Assumption {
         if self.sampling == SamplingKind::DataIndependent {
-            Assumption::checked("the features were drawn without looking at the rows, by construction")
+            Assumption::checked("features drawn independently of the rows, by construction")
         } else {
             self.draws_from_the_kernel()
         }
@@ -62,62 +62,62 @@ impl Evidence {
     /// Draws by leverage, independent of each other.
     pub(crate) fn draws_by_leverage(&self) -> Assumption {
         if self.sampling == SamplingKind::LeverageWeighted {
-            Assumption::assumed("the features count as drawn by their true leverage, which the pool's only estimates")
+            Assumption::assumed("features drawn by their true leverage, which the pool only estimates")
         } else {
-            let text = "the features are drawn by their leverage and reweighted, which these are not";
-            Assumption::mendable(text, NO_LEVERAGE_SAMPLING)
+            Assumption::violated("features drawn by leverage and reweighted", "they were drawn in a different way")
+                .with_remedy("Sampling by leverage is not offered yet.")
         }
     }
 
-    /// The model is kernel ridge regression.
-    pub(crate) fn is_ridge(&self) -> Assumption {
-        if self.loss == LossKind::Squared {
-            Assumption::checked("the model minimises the squared error")
-        } else {
-            Assumption::violated(format!("the model minimises the squared error, not the {} loss", self.loss.name()))
-        }
+    /// The violation of a theorem on ridge regression by any other model.
+    pub(crate) fn is_not_ridge(&self) -> Assumption {
+        let shortfall = format!("the model minimises the {} loss", self.loss.name());
+        Assumption::violated("ridge regression", shortfall).with_remedy("Use the learner ridge.")
     }
 
-    /// μ₁ ≥ λ, of K/n, which is what keeps s_λ from falling below ½: it is never above tr K/n = k(x, x).
+    /// μ₁ of K/n is at least λ, which keeps s_λ from falling below ½. μ₁ is at most tr K/n = k(x, x).
     pub(crate) fn ridge_below_the_spectrum(&self, largest: Option<f64>) -> Assumption {
-        let text = "the largest eigenvalue of K/n is at least lambda";
+        let text = "a largest eigenvalue of K/n no smaller than lambda";
         let found = match (largest, self.kernel_diagonal, self.largest_at_least()) {
             (Some(largest), _, _) => Assumption::at_least(text, largest, self.ridge),
-            (None, Some(most), _) if most < self.ridge => {
-                let text = format!("{text}, which is above k(x,x), the most it can be");
-                Assumption::at_least(text, most, self.ridge)
-            }
+            (None, Some(most), _) if most < self.ridge => Assumption {
+                shortfall: format!("it is at most k(x,x) = {most}"),
+                ..Assumption::at_least(text, most, self.ridge)
+            },
             (None, _, Some(known)) => Assumption::at_least_by_bound(text, known, self.ridge),
             (None, _, None) => Assumption::assumed(text),
         };
-        found.mended_by("A smaller lambda would have it.")
+        found.with_remedy("Use a smaller lambda.")
     }
 
-    /// What can be said of the rows and of how kernel and λ were chosen.
+    /// Independent rows, and [`Self::choices`].
     pub(crate) fn rows_and_choices(&self) -> Vec<Assumption> {
-        let rows = Assumption::assumed("the rows, and the new inputs, are independent draws from one distribution");
+        let rows = Assumption::assumed("training rows and new inputs drawn independently from one distribution");
         [rows].into_iter().chain(self.choices()).collect()
     }
 
-    /// What a theorem about the rows as they are has to ask: that they count the same, and that
-    /// nothing was chosen by looking at the features it speaks of.
+    /// The conditions of a theorem that takes the rows as given: equal weights, and a kernel and λ that were not chosen by
+    /// looking at the rows.
     pub(crate) fn choices(&self) -> Vec<Assumption> {
         let mut assumptions = Vec::new();
         if self.rows_weighted {
-            let text = "all rows count the same, which sample weights or class weights undo";
-            assumptions.push(Assumption::mendable(text, "A training without weights would have it."));
+            assumptions.push(
+                Assumption::violated("equally weighted rows", "sample weights or class weights were used")
+                    .with_remedy("Train without weights."),
+            );
         }
         assumptions.push(if self.kernel_fixed_in_advance {
-            Assumption::checked("the kernel and lambda were fixed before the rows were seen")
+            Assumption::checked("a kernel and a lambda fixed before the rows were seen")
         } else {
             Assumption::assumed(
-                "the kernel and lambda count as fixed, although scaling, bandwidth or lambda came from the training rows",
+                "a kernel and a lambda independent of the rows, although scaling, bandwidth or lambda came from the \
+                 training rows",
             )
         });
         assumptions
     }
 
-    /// The numbers that go into every theorem.
+    /// The inputs that all theorems share.
     pub(crate) fn inputs(&self, failure_probability: f64) -> BTreeMap<&'static str, f64> {
         let mut inputs = BTreeMap::from([
             ("s", self.feature_count as f64),
@@ -135,11 +135,11 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::AssumptionState;
     use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::{AssumptionState, LossKind};
 
     #[test]
-    fn features_chosen_by_the_data_are_no_independent_draws() {
+    fn features_chosen_by_the_data_violate_independence() {
         let plain = ridge_fit();
         assert_eq!(plain.draws_from_the_kernel().state, AssumptionState::Checked);
         assert_eq!(plain.draws_by_leverage().state, AssumptionState::Violated);
@@ -152,9 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn a_classifier_is_no_ridge_regression() {
+    fn a_classifier_is_refused_by_the_name_of_its_loss() {
         let classifier = Evidence { loss: LossKind::Hinge, ..ridge_fit() };
-        assert!(classifier.is_ridge().text.contains("hinge"));
-        assert_eq!(classifier.is_ridge().state, AssumptionState::Violated);
+        assert_eq!(classifier.is_not_ridge().shortfall, "the model minimises the hinge loss");
+        assert_eq!(classifier.is_not_ridge().state, AssumptionState::Violated);
     }
 }

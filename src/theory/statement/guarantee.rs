@@ -1,6 +1,6 @@
-//! What a guarantee says and how far it can be trusted.
+//! A guarantee: its statement, its value, and the assumptions that decide its status.
 
-use super::words::Wording;
+use super::words::{Wording, not_available};
 use crate::theory::Lack;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -10,33 +10,33 @@ use std::collections::BTreeMap;
 pub struct Guarantee {
     /// Stable id, `paper.theorem`.
     pub id: &'static str,
-    /// One sentence for a reader who is not a specialist.
+    /// What is bounded, by how much, with what probability and under what, for a reader who is not a specialist.
     pub statement: String,
-    /// The quantity the value is about.
+    /// The quantity that the value bounds or estimates, as a formula.
     pub bounds: &'static str,
-    /// Whether it can be relied on here.
+    /// Whether the guarantee can be relied on for this model.
     pub status: Status,
-    /// What kind of number the value is.
+    /// Whether the value is a bound, an estimate, a rate, a requirement or a term.
     pub form: Form,
-    /// The number. With `not_applicable` it is what the formula gives, not a guarantee.
+    /// With `not_applicable`, the result of the formula, which guarantees nothing.
     pub value: Option<f64>,
-    /// The probability with which it holds; none for what is no statement of probability.
+    /// 1 − δ; none for estimates, rates and terms, which claim no probability.
     pub probability: Option<f64>,
-    /// What it rests on.
+    /// Every condition of the theorem and its state for this model.
     pub assumptions: Vec<Assumption>,
-    /// The numbers that went in.
+    /// The numbers that the value was computed from.
     pub inputs: BTreeMap<&'static str, f64>,
-    /// Which of the inputs were estimated from data rather than known.
+    /// The names of the inputs that were estimated from data.
     pub estimated: Vec<&'static str>,
-    /// Paper, theorem, equation.
+    /// The paper with its theorem or equation.
     pub paper: &'static str,
-    /// The measurement it would need and does not have.
+    /// The missing measurement, if making it is all that is needed.
     #[serde(skip)]
     pub lacks: Option<Lack>,
 }
 
 impl Guarantee {
-    /// Where it comes from, whatever it found.
+    /// The fixed part: the same for every model.
     pub(crate) fn source(&self) -> Source {
         Source { id: self.id, paper: self.paper, bounds: self.bounds, form: self.form }
     }
@@ -46,18 +46,18 @@ impl Guarantee {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Every assumption was checked.
+    /// Every assumption was checked and holds.
     Holds,
-    /// Some assumptions cannot be checked and were assumed.
+    /// Some assumptions cannot be checked and are assumed.
     Conditional,
-    /// True but no better than a trivial bound.
+    /// Valid but uninformative: no better than a trivial bound.
     Vacuous,
-    /// An assumption is violated.
+    /// An assumption is violated, or a measurement is missing.
     NotApplicable,
 }
 
 impl Status {
-    /// The status that follows from the assumptions and from whether the value says anything.
+    /// Decided by the weakest assumption; `informative` says whether the value beats a trivial bound.
     pub fn of(assumptions: &[Assumption], informative: bool) -> Self {
         let any = |state| assumptions.iter().any(|assumption| assumption.state == state);
         if any(AssumptionState::Violated) {
@@ -78,17 +78,17 @@ impl Status {
 pub enum Form {
     /// A proved bound with explicit constants.
     Bound,
-    /// A measured or plugged-in figure that nothing proves.
+    /// A measured or plug-in figure without proof.
     Estimate,
-    /// How something grows, its constants unknown.
+    /// An order of growth with unknown constants.
     Rate,
-    /// How many features a theorem asks for.
+    /// The number of features that a theorem requires.
     Requirement,
     /// One term of a bound whose other terms or constants are unknown.
     Term,
 }
 
-/// Where a guarantee comes from and what it speaks of.
+/// The fixed part of a guarantee: the same for every model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) id: &'static str,
@@ -97,11 +97,11 @@ pub(crate) struct Source {
     pub(crate) form: Form,
 }
 
-/// What a theorem says of one model.
+/// The variable part of a guarantee: the result of a theorem for one model.
 #[derive(Debug, Default)]
 pub(crate) struct Finding {
     pub(crate) value: Option<f64>,
-    /// Whether the value says more than a trivial bound does.
+    /// Whether the value beats a trivial bound.
     pub(crate) informative: bool,
     pub(crate) failure_probability: Option<f64>,
     pub(crate) assumptions: Vec<Assumption>,
@@ -111,7 +111,7 @@ pub(crate) struct Finding {
 }
 
 impl Source {
-    /// The guarantee a finding amounts to.
+    /// Decides the status and words the statement.
     pub(crate) fn guarantee(self, finding: Finding) -> Guarantee {
         let status = Status::of(&finding.assumptions, finding.informative);
         Guarantee {
@@ -130,79 +130,85 @@ impl Source {
         }
     }
 
-    /// Without a value because a measurement was not made; `known` is what it assumes beside that. What would make the
-    /// measurement is said where the circumstances are known, [`super::remedy`], and only where that would help: not
-    /// where something else is violated already.
+    /// A guarantee without a value, because a measurement is missing; `known` are its other assumptions. The remedy is
+    /// added by [`super::remedy`], and only if the measurement is all that is missing.
     pub(crate) fn unmeasured(self, lack: Lack, known: Vec<Assumption>) -> Guarantee {
         let hopeless = known.iter().any(|assumption| assumption.state == AssumptionState::Violated);
-        let assumptions = known.into_iter().chain([Assumption::violated(lack.text())]).collect();
+        let lacking = Assumption::violated(lack.requirement(), lack.shortfall());
+        let statement = not_available(&lacking);
+        let assumptions = known.into_iter().chain([lacking]).collect();
         let found = self.guarantee(Finding { assumptions, ..Finding::default() });
-        Guarantee { lacks: (!hopeless).then_some(lack), ..found }
+        if hopeless { found } else { Guarantee { statement, lacks: Some(lack), ..found } }
     }
 
-    /// Without a value: it speaks of other models.
-    pub(crate) fn unavailable(self, missing: impl Into<String>, remedy: &str) -> Guarantee {
-        self.guarantee(Finding { assumptions: vec![Assumption::mendable(missing, remedy)], ..Finding::default() })
+    /// A guarantee without a value, because the theorem does not cover such models.
+    pub(crate) fn unavailable(self, violated: Assumption) -> Guarantee {
+        self.guarantee(Finding { assumptions: vec![violated], ..Finding::default() })
     }
 }
 
-/// One assumption and whether it holds for this model.
+/// One condition of a theorem and its state for this model.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumption {
-    /// The assumption in words or as a formula.
+    /// What is required, as a noun phrase: it follows "requires" in a statement.
     pub text: String,
     /// Whether it holds.
     pub state: AssumptionState,
-    /// The number this model has, where the assumption is an inequality.
+    /// The number of this model, if the assumption is an inequality.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub have: Option<f64>,
-    /// The number it needs.
+    /// The number that the theorem requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub need: Option<f64>,
-    /// Where it is violated, what would mend that, as a sentence.
+    /// What this model has instead, as a clause that follows "here"; empty if `have` says it.
+    #[serde(skip)]
+    pub shortfall: String,
+    /// What to do if it is violated, as a sentence; empty if nothing helps.
     #[serde(skip)]
     pub remedy: String,
 }
 
 impl Assumption {
-    /// An assumption that was verified, by construction or by looking.
+    /// An assumption that was verified, by construction or by a measurement.
     pub fn checked(text: impl Into<String>) -> Self {
-        Self { text: text.into(), state: AssumptionState::Checked, have: None, need: None, remedy: String::new() }
+        Self {
+            text: text.into(),
+            state: AssumptionState::Checked,
+            have: None,
+            need: None,
+            shortfall: String::new(),
+            remedy: String::new(),
+        }
     }
 
-    /// An assumption nobody can verify from the data.
+    /// An assumption that the data cannot verify.
     pub fn assumed(text: impl Into<String>) -> Self {
         Self { state: AssumptionState::Assumed, ..Self::checked(text) }
     }
 
-    /// An assumption known to fail.
-    pub fn violated(text: impl Into<String>) -> Self {
-        Self { state: AssumptionState::Violated, ..Self::checked(text) }
+    /// An assumption that is known to fail, with what is the case instead.
+    pub fn violated(text: impl Into<String>, shortfall: impl Into<String>) -> Self {
+        Self { state: AssumptionState::Violated, shortfall: shortfall.into(), ..Self::checked(text) }
     }
 
-    /// The same, with what would mend it.
-    pub fn mendable(text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::violated(text).mended_by(remedy)
-    }
-
-    /// With what would mend it, said if it is violated.
+    /// The same assumption with a remedy, which is stated only if it is violated.
     #[must_use]
-    pub fn mended_by(self, remedy: impl Into<String>) -> Self {
+    pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: remedy.into(), ..self }
     }
 
-    /// `have` of about `need`, where the theorem leaves the constant open.
+    /// `have` of about `need`, assumed because the theorem leaves the constant open.
     pub fn of_order(text: impl Into<String>, have: f64, need: f64) -> Self {
         Self { have: Some(have), need: Some(need), ..Self::assumed(text) }
     }
 
-    /// `have ≥ need`, checked.
+    /// `have ≥ need`: checked or violated.
     pub fn at_least(text: impl Into<String>, have: f64, need: f64) -> Self {
         let state = if have >= need { AssumptionState::Checked } else { AssumptionState::Violated };
         Self { state, have: Some(have), need: Some(need), ..Self::checked(text) }
     }
 
-    /// Something of which only a lower bound `known` is known is at least `need`: checked, or else assumed.
+    /// A quantity with the lower bound `known` is at least `need`: checked if the lower bound is, assumed otherwise.
     pub fn at_least_by_bound(text: impl Into<String>, known: f64, need: f64) -> Self {
         let state = if known >= need { AssumptionState::Checked } else { AssumptionState::Assumed };
         Self { state, have: Some(known), need: Some(need), ..Self::checked(text) }
@@ -213,9 +219,9 @@ impl Assumption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssumptionState {
-    /// Verified.
+    /// Verified, by construction or by a measurement.
     Checked,
-    /// Cannot be verified; taken on trust.
+    /// Cannot be verified from the data.
     Assumed,
     /// Known to fail.
     Violated,
@@ -225,16 +231,19 @@ pub enum AssumptionState {
 mod tests {
     use super::*;
 
-    /// What was not measured is told beside what is known to fail, and a measurement is called for only where it helps.
     #[test]
-    fn a_known_violation_comes_before_what_was_not_measured() {
+    fn a_measurement_is_lacking_only_where_it_would_help() {
         let source = Source { id: "a.b", paper: "", bounds: "", form: Form::Bound };
-        let weights = Assumption::mendable("all rows count the same", "Leave out the weights.");
-        let hopeless = source.unmeasured(Lack::Spectrum, vec![Assumption::checked("bounded"), weights]);
+        let weights =
+            || Assumption::violated("equally weighted rows", "the rows have weights").with_remedy("Use none.");
+        let hopeless = source.unmeasured(Lack::Spectrum, vec![Assumption::checked("bounded features"), weights()]);
         assert_eq!((hopeless.lacks, hopeless.assumptions.len()), (None, 3));
-        assert!(hopeless.statement.contains("count the same; and that the eigenvalues"), "{}", hopeless.statement);
-        assert!(hopeless.statement.ends_with("Leave out the weights."), "{}", hopeless.statement);
-        assert_eq!(source.unmeasured(Lack::Spectrum, Vec::new()).lacks, Some(Lack::Spectrum));
+        assert!(hopeless.statement.starts_with("Does not apply: requires equally weighted"), "{}", hopeless.statement);
+        assert!(hopeless.statement.contains("Also requires the eigenvalues"), "{}", hopeless.statement);
+        assert!(hopeless.statement.ends_with("Use none."), "{}", hopeless.statement);
+        let lacking = source.unmeasured(Lack::Spectrum, Vec::new());
+        assert_eq!(lacking.lacks, Some(Lack::Spectrum));
+        assert!(lacking.statement.starts_with("Not available: requires the eigenvalues"), "{}", lacking.statement);
     }
 
     #[test]

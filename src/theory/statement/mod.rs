@@ -1,13 +1,13 @@
-//! What a guarantee is and how it is worded.
+//! Guarantees, the assumptions behind them, and how both are worded.
 
-/// What a guarantee says and how far it can be trusted.
+/// The guarantee with its status, form and assumptions.
 pub(crate) mod guarantee;
 
-/// What would make one available.
+/// What to do about a missing measurement.
 pub(crate) mod remedy;
 
-/// How it is put to a reader who is not a specialist.
+/// The wording of statements and the rounding of their numbers.
 pub(crate) mod words;
 
-/// What many theorems assume alike.
+/// Assumptions that several theorems share.
 pub(crate) mod assumptions;

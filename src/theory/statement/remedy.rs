@@ -1,48 +1,55 @@
-//! What would make a guarantee available that lacks a measurement: decided in one place, from what is known of the
-//! model and of the rows it was trained on, so that nothing is advised which would be refused or do nothing.
+//! What to do about a missing measurement. Decided in one place, from the model and its training rows, so that no
+//! remedy is given that would be refused or have no effect.
 
 use crate::theory::{Evidence, Guarantee};
 
-/// A measurement that a guarantee needs and the model does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A measurement that a guarantee requires and the model does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
     /// The eigenvalues of G.
     Spectrum,
-    /// The largest leverage over λ.
+    /// The largest leverage of a feature at several λ.
     Leverage,
     /// The exact solution at the same λ.
     ExactSolution,
-    /// d(λ).
+    /// d(λ) of the kernel.
     Dimension,
     /// Δ.
     SpectralDelta,
-    /// The model next to the exact method on held-out rows.
+    /// The differences to the exact method on held-out rows.
     Comparison,
-    /// The error by leaving out features.
+    /// The error estimated by leaving out features.
     Jackknife,
-    /// The error by features that were not used.
+    /// The error estimated from unused features.
     FreshFeatures,
-    /// Scores of rows that took no part in the fit.
+    /// Scores of rows that were not used in the fit.
     Scores,
 }
 
 impl Lack {
-    /// What is needed, and is not there.
-    pub(crate) fn text(self) -> &'static str {
+    /// The measurement, as a noun phrase.
+    pub(crate) fn requirement(self) -> &'static str {
         match self {
-            Self::Spectrum => "the eigenvalues of the features' Gram matrix are known, which they are not",
-            Self::Leverage => "the largest leverage of a feature is known at several lambda, which it is not",
-            Self::ExactSolution => "the exact kernel system was solved, which it was not",
-            Self::Dimension => "the effective dimension of the kernel is known, which it is not",
-            Self::SpectralDelta => {
-                "the kernel matrix is approximated within a factor, which no theorem proves and nothing measured shows"
-            }
-            Self::Comparison => {
-                "the model was compared with the exact kernel method on held-out rows, which it was not"
-            }
-            Self::Jackknife => "the error was estimated by leaving out features, which it was not",
-            Self::FreshFeatures => "the error was estimated by features that were not used, which it was not",
-            Self::Scores => "rows that took no part in the fit were scored, which none were",
+            Self::Spectrum => "the eigenvalues of the Gram matrix of the features",
+            Self::Leverage => "the largest leverage of a feature at several values of lambda",
+            Self::ExactSolution => "the exact solution of the kernel system",
+            Self::Dimension => "the effective dimension of the kernel",
+            Self::SpectralDelta => "a factor Delta < 1 within which the kernel matrix is approximated",
+            Self::Comparison => "a comparison with the exact kernel method on held-out rows",
+            Self::Jackknife => "an error estimate from leaving out features",
+            Self::FreshFeatures => "an error estimate from unused features",
+            Self::Scores => "scores of rows that were not used in the fit",
+        }
+    }
+
+    /// The clause that follows "here" in a statement.
+    pub(crate) fn shortfall(self) -> &'static str {
+        match self {
+            Self::Spectrum => "they were not computed",
+            Self::Leverage | Self::Dimension | Self::ExactSolution => "it was not computed",
+            Self::SpectralDelta => "neither a theorem nor a measurement gives one",
+            Self::Comparison | Self::Jackknife | Self::FreshFeatures => "none was made",
+            Self::Scores => "no such rows were scored",
         }
     }
 }
@@ -50,72 +57,74 @@ impl Lack {
 /// Whether the rows that a model was trained on can be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowAccess {
-    /// They can.
+    /// The dataset is still there.
     Kept,
-    /// Their data set was deleted, or is that of another machine.
+    /// The dataset was deleted, or the model was made on another machine.
     Gone,
-    /// They come from several data sets, of which one alone is known.
+    /// The rows come from several datasets, of which only one is known.
     Scattered,
-    /// They are more than an exact solve takes.
+    /// There are more rows than an exact solve accepts.
     TooMany,
 }
 
 impl RowAccess {
-    /// Why they cannot be measured again; none where they can.
+    /// Why the rows cannot be measured again; none if they can.
     pub fn obstacle(self) -> Option<&'static str> {
         match self {
             Self::Kept => None,
-            Self::Gone => {
-                Some("it needs the training rows, and their data set is gone: deleted, or never uploaded here")
-            }
-            Self::Scattered => Some("it needs the training rows, which come from several data sets since the update"),
-            Self::TooMany => Some("it needs the training rows, and they are more than a certify job takes"),
+            Self::Gone => Some(
+                "requires the training rows, but their dataset is not on this server: it was deleted or never uploaded",
+            ),
+            Self::Scattered => Some("requires the training rows, but since the update they come from several datasets"),
+            Self::TooMany => Some("requires the training rows, but there are more of them than a certify job accepts"),
         }
     }
 
     fn remedy(self) -> &'static str {
         match self {
-            Self::Kept => "A certify job would make it available.",
+            Self::Kept => "Run a certify job on this model.",
             Self::Gone => {
-                "It needs the training rows, and their data set is gone: the same upload once more and then a certify job \
-                 would make it available."
+                "This requires the training rows, but their dataset is not on this server. Upload it again, then run a \
+                 certify job."
             }
             Self::Scattered => {
-                "It needs the training rows, which come from several data sets since the update: a training on all of them \
-                 at once would have it."
+                "This requires the training rows, but since the update they come from several datasets. Train on all of \
+                 them in one dataset."
             }
             Self::TooMany => {
-                "It needs the training rows, and they are more than a certify job takes: a training on fewer would have it."
+                "This requires the training rows, but there are more of them than a certify job accepts. Train on fewer \
+                 rows."
             }
         }
     }
 }
 
-/// What bears on the measurements of a model and is no part of its evidence.
+/// What decides how a model can be measured and is not part of its evidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circumstances {
-    /// Of the training rows.
+    /// Whether the training rows can be read again.
     pub rows: RowAccess,
-    /// Validation rows.
+    /// The number of validation rows.
     pub validation_rows: usize,
-    /// Validation and calibration rows.
+    /// The number of validation and calibration rows together.
     pub held_out_rows: usize,
-    /// Whether a column says how much each row counts.
+    /// Whether a column gives each row a weight.
     pub sample_weights: bool,
-    /// Whether k(x, x) grows with the input, as that of the linear kernel does.
+    /// Whether k(x, x) grows with the input, as in the linear kernel.
     pub kernel_unbounded: bool,
-    /// Of an exact solve that was tried: ‖y − (K + nλI)α‖/‖y‖.
+    /// ‖y − (K + nλI)α‖/‖y‖ of the exact solve, if one was attempted.
     pub exact_residual: Option<f64>,
 }
 
-/// What would make a measurement, as a sentence, and whether it takes the training rows and nothing else.
+/// How to make a measurement.
 struct Remedy {
     text: String,
+    /// Whether nothing but the training rows is needed.
     by_rows: bool,
 }
 
 impl Remedy {
-    fn anew(text: impl Into<String>) -> Self {
+    fn by_training_again(text: impl Into<String>) -> Self {
         Self { text: text.into(), by_rows: false }
     }
 
@@ -123,56 +132,53 @@ impl Remedy {
         let by_rows = Self { text: around.rows.remedy().into(), by_rows: true };
         match lack {
             Lack::Spectrum | Lack::Leverage => by_rows,
-            Lack::Jackknife => Self::anew(
-                "A training with error_bars and at least two draws of features would have it; no job adds it.",
+            Lack::Jackknife => Self::by_training_again(
+                "Train again with error_bars and at least two feature draws; no job can add it later.",
             ),
-            Lack::Scores if around.sample_weights => Self::anew(
-                "Rows that count more than others are not exchangeable with new ones: a training without sample weights \
-                 would have it.",
+            Lack::Scores if around.sample_weights => Self::by_training_again(
+                "Train without sample weights: weighted rows are not exchangeable with new rows.",
             ),
             Lack::Scores if around.held_out_rows == 0 => {
-                Self::anew("A training with a calibration_fraction above 0 would have it.")
+                Self::by_training_again("Train with calibration_fraction > 0.")
             }
-            Lack::Scores => Self::anew(
-                "All rows that were held out were used: a training with a calibration_fraction that leaves two of them \
-                 or more would have it.",
+            Lack::Scores => Self::by_training_again(
+                "All held-out rows were used for something else. Train with a calibration_fraction that leaves at least \
+                 two of them.",
             ),
-            // Of a classifier certify measures the eigenvalues, and they tell a dimension.
+            // A certify job computes the eigenvalues of a classifier, and they give a dimension.
             Lack::Dimension if evidence.target_mean_square.is_none() => by_rows,
-            _ if evidence.rows_weighted => Self::anew(
-                "The exact method is solved for rows that count the same: a training without sample and class weights \
-                 would have it.",
+            _ if evidence.rows_weighted => Self::by_training_again(
+                "Train without sample and class weights: the exact method is only solved for equally weighted rows.",
             ),
-            Lack::Comparison if around.kernel_unbounded => Self::anew(
-                "The linear kernel grows with the input, so that the error of the exact solver has no bound at new ones: \
-                 another kernel would have it.",
+            Lack::Comparison if around.kernel_unbounded => Self::by_training_again(
+                "Choose a different kernel: the linear kernel is unbounded, so the error of the exact solver at new inputs \
+                 has no bound.",
             ),
-            Lack::Comparison | Lack::FreshFeatures if around.validation_rows < 2 => Self::anew(
-                "It is measured on validation rows: a training with a validation_fraction above 0 would have it.",
+            Lack::Comparison | Lack::FreshFeatures if around.validation_rows < 2 => Self::by_training_again(
+                "Train with validation_fraction > 0: the measurement uses at least two validation rows.",
             ),
             Lack::ExactSolution | Lack::SpectralDelta | Lack::Dimension | Lack::Comparison | Lack::FreshFeatures => {
-                around.exact_residual.map_or(by_rows, |residual| Self::tried(lack, residual))
+                around.exact_residual.map_or(by_rows, |residual| Self::after_an_exact_solve(lack, residual))
             }
         }
     }
 
-    /// Where the exact system was solved and yet something is missing, more of the same does not help.
-    fn tried(lack: Lack, residual: f64) -> Self {
+    /// The exact solve was attempted and the measurement is still missing: the same job again would not help.
+    fn after_an_exact_solve(lack: Lack, residual: f64) -> Self {
         match lack {
-            Lack::SpectralDelta => Self::anew("More features or a larger lambda would make the factor smaller."),
-            _ if residual >= 1.0 => Self::anew(
-                "It was tried, and the exact kernel system cannot be solved in double precision at this lambda: a larger \
-                 one would have it.",
+            Lack::SpectralDelta => Self::by_training_again("Use more features or a larger lambda."),
+            _ if residual >= 1.0 => Self::by_training_again(
+                "Use a larger lambda: at this one, the exact kernel system cannot be solved in double precision.",
             ),
-            _ => Self::anew(format!(
-                "It was tried and stopped at a relative residual of {residual:.1e}, too large to stand for the exact \
-                 solution: a larger lambda makes the system easier."
+            _ => Self::by_training_again(format!(
+                "Use a larger lambda: at this one, the exact solver stopped at a relative residual of {residual:.1e}, which \
+                 is too large."
             )),
         }
     }
 }
 
-/// Says what would make each missing measurement, and gives the ids of those that take the training rows.
+/// Adds a remedy to every guarantee that lacks a measurement; gives the ids of those that need only the training rows.
 pub(crate) fn complete(guarantees: &mut [Guarantee], evidence: &Evidence, around: &Circumstances) -> Vec<&'static str> {
     let mut ids = Vec::new();
     for guarantee in guarantees {
@@ -192,7 +198,7 @@ pub(crate) mod tests {
     use crate::theory::evidence::tests::ridge_fit;
     use crate::theory::{LossKind, guarantees};
 
-    /// A training on a data set that is still there.
+    /// A model whose dataset is still there.
     pub(crate) const AT_HAND: Circumstances = Circumstances {
         rows: RowAccess::Kept,
         validation_rows: 60,
@@ -202,28 +208,28 @@ pub(crate) mod tests {
         exact_residual: None,
     };
 
-    fn said(evidence: &Evidence, around: Circumstances, id: &str) -> (String, bool) {
-        let told = guarantees(evidence, 0.05, 0.95, &around);
-        let found = told.guarantees.iter().find(|guarantee| guarantee.id == id).unwrap();
-        (found.statement.clone(), told.needing_rows.contains(&id))
+    fn statement_of(evidence: &Evidence, around: Circumstances, id: &str) -> (String, bool) {
+        let catalogue = guarantees(evidence, 0.05, 0.95, &around);
+        let found = catalogue.guarantees.iter().find(|guarantee| guarantee.id == id).unwrap();
+        (found.statement.clone(), catalogue.needing_rows.contains(&id))
     }
 
     #[test]
-    fn what_certify_measures_is_advised_while_the_rows_are_there() {
+    fn a_certify_job_is_recommended_while_the_rows_are_there() {
         for id in
             ["wang.theorem1_sharp", "wang.eq31", "avron.lemma2", "bochner.certificate_mean", "bochner.fresh_features"]
         {
-            let (statement, by_rows) = said(&ridge_fit(), AT_HAND, id);
-            assert!(by_rows && statement.ends_with("A certify job would make it available."), "{statement}");
+            let (statement, by_rows) = statement_of(&ridge_fit(), AT_HAND, id);
+            assert!(by_rows && statement.ends_with("Run a certify job on this model."), "{statement}");
             for rows in [RowAccess::Gone, RowAccess::Scattered, RowAccess::TooMany] {
-                let (statement, by_rows) = said(&ridge_fit(), Circumstances { rows, ..AT_HAND }, id);
-                assert!(by_rows && !statement.contains("A certify job"), "{statement}");
+                let (statement, by_rows) = statement_of(&ridge_fit(), Circumstances { rows, ..AT_HAND }, id);
+                assert!(by_rows && !statement.contains("Run a certify job on"), "{statement}");
             }
         }
     }
 
     #[test]
-    fn no_job_is_advised_that_would_do_nothing() {
+    fn no_job_is_recommended_that_would_have_no_effect() {
         let weighted = Evidence { rows_weighted: true, ..ridge_fit() };
         let unheld = Circumstances { validation_rows: 0, held_out_rows: 0, ..AT_HAND };
         let linear = Circumstances { kernel_unbounded: true, ..AT_HAND };
@@ -232,36 +238,36 @@ pub(crate) mod tests {
         let dependent = Evidence { draws_independent: false, ..ridge_fit() };
         for (evidence, around, id, part) in [
             (&weighted, AT_HAND, "wang.eq31", "without sample and class weights"),
-            (&ridge_fit(), unheld, "bochner.certificate_tolerance", "validation_fraction above 0"),
-            (&ridge_fit(), unheld, "bochner.fresh_features", "validation_fraction above 0"),
-            (&ridge_fit(), unheld, "conformal", "calibration_fraction above 0"),
-            (&ridge_fit(), AT_HAND, "conformal", "were used"),
+            (&ridge_fit(), unheld, "bochner.certificate_tolerance", "validation_fraction > 0"),
+            (&ridge_fit(), unheld, "bochner.fresh_features", "validation_fraction > 0"),
+            (&ridge_fit(), unheld, "conformal", "calibration_fraction > 0"),
+            (&ridge_fit(), AT_HAND, "conformal", "were used for something else"),
             (&ridge_fit(), AT_HAND, "bochner.jackknife", "error_bars"),
             (&ridge_fit(), linear, "bochner.certificate_mean", "linear kernel"),
             (&ridge_fit(), stuck, "wang.eq31", "residual of 2.0e-3"),
             (&ridge_fit(), singular, "wang.eq31", "cannot be solved in double precision"),
             (&ridge_fit(), singular, "bochner.certificate_mean", "cannot be solved in double precision"),
-            (&dependent, AT_HAND, "wang.theorem1_sharp", "sampling plain"),
-            (&dependent, AT_HAND, "wang.eq31", "sampling plain"),
-            (&dependent, AT_HAND, "bochner.fresh_features", "sampling plain"),
+            (&dependent, AT_HAND, "wang.theorem1_sharp", "Use plain sampling."),
+            (&dependent, AT_HAND, "wang.eq31", "Use plain sampling."),
+            (&dependent, AT_HAND, "bochner.fresh_features", "Use plain sampling."),
             (&weighted, Circumstances { sample_weights: true, ..AT_HAND }, "conformal", "without sample weights"),
         ] {
-            let (statement, by_rows) = said(evidence, around, id);
+            let (statement, by_rows) = statement_of(evidence, around, id);
             assert!(!by_rows && statement.contains(part) && !statement.contains("certify"), "{id}: {statement}");
         }
     }
 
     #[test]
-    fn a_classifier_has_its_spectrum_from_certify() {
+    fn certify_measures_the_spectrum_of_a_classifier() {
         let few = Evidence { loss: LossKind::Hinge, target_mean_square: None, ..ridge_fit() };
         let classifier = Evidence { feature_count: 300, draw_count: 300, ..few.clone() };
-        assert!(said(&classifier, AT_HAND, "li.theorem2").1);
-        let (statement, by_rows) = said(&few, AT_HAND, "li.theorem2");
-        assert!(!by_rows && statement.contains("It asks for"), "{statement}");
-        // Its features are not drawn by leverage, whatever is measured.
+        assert!(statement_of(&classifier, AT_HAND, "li.theorem2").1);
+        let (statement, by_rows) = statement_of(&few, AT_HAND, "li.theorem2");
+        assert!(!by_rows && statement.contains("requires enough features"), "{statement}");
+        // No measurement changes how its features were drawn.
         for id in ["li.corollary2", "avron.lemma6"] {
-            let (statement, by_rows) = said(&classifier, AT_HAND, id);
-            assert!(!by_rows && statement.ends_with("which is not offered yet."), "{statement}");
+            let (statement, by_rows) = statement_of(&classifier, AT_HAND, id);
+            assert!(!by_rows && statement.ends_with("is not offered yet."), "{statement}");
         }
     }
 }

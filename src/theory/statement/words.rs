@@ -1,103 +1,118 @@
-//! How a guarantee is put to a reader who is not a specialist.
+//! How a guarantee is worded: what is bounded, by how much, with what probability, under what.
 
 use crate::theory::{Assumption, AssumptionState, Form, Status};
 use std::cmp::Ordering;
 
-/// The smallest δ that is taken: 1 − δ of a smaller one could not be told from 1.
+/// The smallest δ that is accepted: the 1 − δ of a smaller one would be rounded to 1.
 pub const SMALLEST_DELTA: f64 = 1e-12;
 
-/// The parts of a statement. Which of them are said depends on the status.
+/// The parts of a statement. The status decides which of them are used.
 #[derive(Debug, Default)]
 pub(crate) struct Wording {
-    /// What is claimed, as a clause without a full stop.
+    /// What is bounded, by how much and with what probability, as a clause that starts with a small letter.
     pub(crate) claim: String,
-    /// What to compare it with, said after the claim.
-    pub(crate) context: String,
-    /// Why the claim says nothing, and what would change that.
-    pub(crate) emptiness: String,
+    /// A clause that follows the claim: what to compare its number with. Empty, or starts with a separator.
+    pub(crate) comparison: String,
+    /// A second sentence about the same claim. Empty, or ends with a full stop.
+    pub(crate) detail: String,
+    /// Sentences that say why the claim is uninformative and what to do about it.
+    pub(crate) uninformative: String,
 }
 
 impl Wording {
-    /// One statement. Only a bound is ever said to be proved.
+    /// The whole statement. Only a bound or a requirement with every assumption checked is said to be proved.
     pub(crate) fn sentence(&self, form: Form, status: Status, assumptions: &[Assumption]) -> String {
-        let Self { claim, context, emptiness } = self;
-        if status == Status::NotApplicable {
-            let said = format!("Not a guarantee for this model: it needs that {}.", obstacles(assumptions));
-            return remedies(assumptions).iter().fold(said, |said, remedy| format!("{said} {remedy}"));
+        let Self { claim, comparison, detail, uninformative } = self;
+        match status {
+            Status::NotApplicable => return does_not_apply(assumptions),
+            Status::Vacuous => return format!("Valid but uninformative: {claim}. {uninformative}"),
+            Status::Holds | Status::Conditional => {}
         }
-        if status == Status::Vacuous {
-            return format!("True but empty: {claim}, {emptiness}.");
-        }
-        let opening = match (form, status) {
-            (Form::Bound, Status::Holds) => "Proved:",
-            (Form::Bound, _) => "If the assumptions marked 'assumed' are true, then",
-            (Form::Requirement, Status::Holds) => "Enough features:",
-            (Form::Requirement, _) => "Enough features, if the assumptions marked 'assumed' are true:",
-            (Form::Estimate, _) => "An estimate, not a guarantee:",
-            (Form::Rate, _) => "A rate, not a bound:",
-            (Form::Term, _) => "One term, not a bound:",
+        let claim = format!("{claim}{comparison}.");
+        let said = match form {
+            Form::Estimate => return format!("An estimate, not a guarantee: {claim}"),
+            Form::Rate => return format!("A rate, not a bound: {claim}"),
+            Form::Term => return format!("One term of a bound, not a bound: {claim}"),
+            Form::Bound | Form::Requirement => capitalized(&claim),
         };
-        format!("{opening} {claim}{context}.")
+        let under = match status {
+            Status::Holds => "Proved: every assumption was checked.",
+            _ => "This holds if the assumptions marked 'assumed' are true.",
+        };
+        [&said, detail.as_str(), under].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What stands in the way, with the numbers where there are any.
-fn obstacles(assumptions: &[Assumption]) -> String {
-    let violated = assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated);
-    let said = violated.map(|assumption| match (assumption.have, assumption.need) {
-        (Some(have), Some(need)) if need.is_finite() => {
-            let (need, have) = (counted(need, rounded_up), counted(have, rounded_down));
-            format!("{} (needs {need}, has {have})", assumption.text)
-        }
-        _ => assumption.text.clone(),
-    });
-    said.collect::<Vec<_>>().join("; and that ")
+fn capitalized(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What would mend what stands in the way, each once.
-fn remedies(assumptions: &[Assumption]) -> Vec<&str> {
-    let mut said = Vec::new();
-    for assumption in assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated) {
-        if !assumption.remedy.is_empty() && !said.contains(&assumption.remedy.as_str()) {
-            said.push(assumption.remedy.as_str());
+/// Every violated assumption with its numbers, then every remedy once.
+fn does_not_apply(assumptions: &[Assumption]) -> String {
+    let violated = || assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated);
+    let mut sentences: Vec<String> = Vec::new();
+    for assumption in violated() {
+        let opening = if sentences.is_empty() { "Does not apply: requires" } else { "Also requires" };
+        sentences.push(format!("{opening} {}.", requirement(assumption)));
+    }
+    for assumption in violated() {
+        if !assumption.remedy.is_empty() && !sentences.contains(&assumption.remedy) {
+            sentences.push(assumption.remedy.clone());
         }
     }
-    said
+    sentences.join(" ")
 }
 
-/// 1 − δ in percent, to the twelve decimals that a number near 100 has; where those would say that nothing can fail,
-/// as it is.
+/// The statement of a guarantee that only lacks a measurement.
+pub(super) fn not_available(lacking: &Assumption) -> String {
+    format!("Not available: requires {}.", requirement(lacking))
+}
+
+/// What is required and what is the case here.
+fn requirement(violated: &Assumption) -> String {
+    let Assumption { text, have, need, shortfall, .. } = violated;
+    let need = need.filter(|need| need.is_finite());
+    let required = need.map_or(text.clone(), |need| format!("{text}: at least {}", counted(need, rounded_up)));
+    match have {
+        _ if !shortfall.is_empty() => format!("{required}; here {shortfall}"),
+        Some(have) => format!("{required}; here {}", counted(*have, rounded_down)),
+        None => required,
+    }
+}
+
+/// 1 − δ in percent, to the twelve decimals that a number near 100 has. A δ that these would round to 0 is written out.
 pub(crate) fn percent(failure_probability: f64) -> String {
     if failure_probability < SMALLEST_DELTA {
         return format!("1 - {failure_probability:e}");
     }
     let decimals = format!("{:.12}", 100.0 - 100.0 * failure_probability);
-    format!("{} %", decimals.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}%", decimals.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A number as it was given: in full, or by a power of ten where that would be long.
+/// A number that the user gave, with all its digits; as a power of ten if that is long.
 pub(crate) fn as_given(value: f64) -> String {
     if (1e-6..1e15).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }
 
-/// A count in full, and any other number rounded.
+/// Whole numbers in full, all others rounded.
 fn counted(value: f64, rounded: fn(f64) -> String) -> String {
     let whole = value.fract() == 0.0 && (1.0..1e15).contains(&value);
     if whole { value.to_string() } else { rounded(value) }
 }
 
-/// Four significant digits, rounded up: what is said to be at most this is.
+/// Four significant digits, rounded up: safe after "at most".
 pub(crate) fn rounded_up(value: f64) -> String {
     significant(value, Ordering::Less)
 }
 
-/// Four significant digits, rounded down.
+/// Four significant digits, rounded down: safe after "at least".
 pub(crate) fn rounded_down(value: f64) -> String {
     significant(value, Ordering::Greater)
 }
 
-/// The nearest four digits, or their neighbour where the nearest lie on the `wrong` side of the value. In decimals, which
-/// are exact: a number that has no more digits stays as it is.
+/// The nearest four digits, or their neighbour if the nearest lie on the `wrong` side of the value. Works on decimal
+/// digits, so that a number with at most four digits is not changed.
 fn significant(value: f64, wrong: Ordering) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
@@ -153,11 +168,11 @@ mod tests {
     #[test]
     fn probabilities_are_never_said_to_be_certain() {
         for (delta, said) in [
-            (0.05, "95 %"),
-            (0.07, "93 %"),
-            (0.001, "99.9 %"),
-            (1e-12, "99.9999999999 %"),
-            (1.23e-12, "99.999999999877 %"),
+            (0.05, "95%"),
+            (0.07, "93%"),
+            (0.001, "99.9%"),
+            (1e-12, "99.9999999999%"),
+            (1.23e-12, "99.999999999877%"),
             (1e-20, "1 - 1e-20"),
         ] {
             assert_eq!(percent(delta), said);
@@ -168,34 +183,39 @@ mod tests {
     /// A condition and its remedy name the same count.
     #[test]
     fn counts_are_said_in_full() {
-        let assumptions =
-            [Assumption::at_least("the features are enough", 256.0, 28_668.0).mended_by("It takes 28668.")];
+        let assumptions = [Assumption::at_least("enough features", 256.0, 28_668.0).with_remedy("Use 28668 features.")];
         let said = Wording::default().sentence(Form::Bound, Status::NotApplicable, &assumptions);
-        assert!(said.contains("(needs 28668, has 256). It takes 28668."), "{said}");
+        assert_eq!(said, "Does not apply: requires enough features: at least 28668; here 256. Use 28668 features.");
     }
 
     #[test]
-    fn only_bounds_are_said_to_be_proved() {
-        let wording = Wording { claim: "it is so".into(), ..Wording::default() };
+    fn only_bounds_and_requirements_are_said_to_be_proved() {
+        let wording = Wording { claim: "the error is at most 1".into(), ..Wording::default() };
         let said = |form, status| wording.sentence(form, status, &[]);
-        assert_eq!(said(Form::Bound, Status::Holds), "Proved: it is so.");
+        assert_eq!(said(Form::Bound, Status::Holds), "The error is at most 1. Proved: every assumption was checked.");
+        assert_eq!(
+            said(Form::Requirement, Status::Conditional),
+            "The error is at most 1. This holds if the assumptions marked 'assumed' are true."
+        );
         for form in [Form::Estimate, Form::Rate, Form::Term] {
-            assert!(said(form, Status::Holds).contains("not a "), "{}", said(form, Status::Holds));
+            let said = said(form, Status::Holds);
+            assert!(said.contains("not a ") && !said.contains("Proved"), "{said}");
         }
     }
 
     #[test]
-    fn every_obstacle_is_named_with_its_numbers() {
+    fn every_violation_is_named_with_its_numbers_and_every_remedy_once() {
         let assumptions = [
-            Assumption::at_least("lambda is large enough", 0.1, 0.5).mended_by("Train again."),
-            Assumption::checked("the features are bounded").mended_by("Another kernel."),
-            Assumption::mendable("all rows count the same", "Leave out the weights."),
-            Assumption::at_least("there are rows enough", 3.0, f64::INFINITY).mended_by("Train again."),
+            Assumption::at_least("a large enough lambda", 0.1, 0.5).with_remedy("Train again."),
+            Assumption::checked("bounded features").with_remedy("Choose a different kernel."),
+            Assumption::violated("equally weighted rows", "the rows have weights")
+                .with_remedy("Leave out the weights."),
+            Assumption::at_least("enough rows", 3.0, f64::INFINITY).with_remedy("Train again."),
         ];
         assert_eq!(
             Wording::default().sentence(Form::Bound, Status::NotApplicable, &assumptions),
-            "Not a guarantee for this model: it needs that lambda is large enough (needs 0.5000, has 0.1000); and that \
-             all rows count the same; and that there are rows enough. Train again. Leave out the weights."
+            "Does not apply: requires a large enough lambda: at least 0.5000; here 0.1000. Also requires equally weighted \
+             rows; here the rows have weights. Also requires enough rows; here 3. Train again. Leave out the weights."
         );
     }
 }

@@ -3,17 +3,17 @@
 //!
 //! **Statement.** K̃ + nλI is within a factor 1 ± Δ of K + nλI with probability 1 − ρ, once there are
 //! (8/3)Δ⁻²·n_λκ²·log(16s_λ/ρ) draws from the kernel (Theorem 7) or (8/3)Δ⁻²·s_λ·log(16s_λ/ρ) draws by
-//! leverage (Lemma 6). Then the risk of ridge regression grows by little (Lemma 2).
+//! leverage (Lemma 6). The risk of ridge regression then grows only slightly (Lemma 2).
 //!
-//! **Assumptions.** Δ ≤ ½; ‖K‖₂ ≥ nλ, which makes s_λ at least ½ and the logarithm positive.
+//! **Assumptions.** Δ ≤ ½, and ‖K‖₂ ≥ nλ, which makes s_λ at least ½ and the logarithm positive.
 //!
 //! **Notation.** The paper's λ is ours times n, so its n_λ = n/λ is our 1/λ; its κ² is our b, its ρ our
 //! δ. s counts independent draws.
 //!
-//! **Departures.** The paper has κ = 1. Inside the logarithm s_λ ≤ min(n, b/λ) serves where that of the kernel
-//! was not measured: that of the features is too small where there are few. ‖K‖₂ ≥ nλ is checked by a lower bound.
+//! **Departures.** The paper has κ = 1. Inside the logarithm, min(n, b/λ) ≥ s_λ is used if the dimension of the
+//! kernel was not measured, because that of few features is too small. ‖K‖₂ ≥ nλ is checked by a lower bound.
 
-/// The same paper: how much risk the approximation adds.
+/// Lemma 2: how much risk the approximation adds.
 pub mod risk_inflation;
 
 use crate::theory::statement::guarantee::{Finding, Source};
@@ -30,20 +30,20 @@ const THEOREM7: Source = Source {
 const LEMMA6: Source =
     Source { id: "avron.lemma6", paper: "Avron et al. 2017, Lemma 6, for draws by leverage", ..THEOREM7 };
 
-/// The largest Δ the theorems speak of.
+/// The largest Δ that the theorems cover.
 pub const LARGEST_DELTA: f64 = 0.5;
 
-/// The least that s_λ is where μ₁ ≥ λ, as μ₁/(μ₁+λ) is one of its terms.
+/// A lower bound on s_λ if μ₁ ≥ λ, because μ₁/(μ₁+λ) is one of its terms.
 pub const SMALLEST_DIMENSION: f64 = 0.5;
 
-/// The sum of leverages that bounds a sampling: b/λ from the kernel, s_λ by leverage.
-/// Δ = √((8/3)·sum·log(16s_λ/ρ)/m). [A, Thm 7 and Lemma 6]
+/// Δ = √((8/3)·sum·log(16s_λ/ρ)/m). The sum of leverages is b/λ for draws from the kernel and s_λ for draws by
+/// leverage. [A, Thm 7 and Lemma 6]
 pub fn delta_for_draws(leverage_sum: f64, dimension: f64, draw_count: usize, failure_probability: f64) -> f64 {
     (draws_for_delta(leverage_sum, dimension, 1.0, failure_probability) / draw_count as f64).sqrt()
 }
 
-/// Draws for a wanted Δ, before rounding up: (8/3)Δ⁻²·sum·log(16s_λ/ρ), with at least ½ for s_λ, below which the theorems
-/// do not speak. [A, Thm 7 and Lemma 6]
+/// The draws that a Δ requires, before rounding up: (8/3)Δ⁻²·sum·log(16s_λ/ρ), with s_λ at least ½, as the theorems
+/// assume. [A, Thm 7 and Lemma 6]
 pub fn draws_for_delta(leverage_sum: f64, dimension: f64, delta: f64, failure_probability: f64) -> f64 {
     let log = (16.0 * dimension.max(SMALLEST_DIMENSION)).ln() - failure_probability.ln();
     8.0 / 3.0 * leverage_sum * log / (delta * delta)
@@ -52,7 +52,7 @@ pub fn draws_for_delta(leverage_sum: f64, dimension: f64, delta: f64, failure_pr
 /// `avron.theorem7`: draws from the kernel.
 pub fn theorem7(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else {
-        return THEOREM7.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+        return THEOREM7.unavailable(evidence.features_bounded());
     };
     let sum = b / evidence.ridge;
     spectral(THEOREM7, evidence, failure_probability, sum, b, evidence.draws_from_the_kernel())
@@ -61,7 +61,7 @@ pub fn theorem7(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 /// `avron.lemma6`: draws by leverage.
 pub fn lemma6(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else {
-        return LEMMA6.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+        return LEMMA6.unavailable(evidence.features_bounded());
     };
     let Some((dimension, _)) = evidence.effective_dimension() else {
         return LEMMA6.unmeasured(Lack::Dimension, conditions(evidence, evidence.draws_by_leverage()));
@@ -69,7 +69,7 @@ pub fn lemma6(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     spectral(LEMMA6, evidence, failure_probability, dimension, b, evidence.draws_by_leverage())
 }
 
-/// The Δ that the theorem of this model's sampling proves, where it is small enough to mean something.
+/// The Δ that Theorem 7 or Lemma 6 proves for this model, if one of them applies.
 pub(crate) fn proved_delta(evidence: &Evidence, failure_probability: f64) -> Option<f64> {
     let proved = [theorem7(evidence, failure_probability), lemma6(evidence, failure_probability)]
         .into_iter()
@@ -78,20 +78,20 @@ pub(crate) fn proved_delta(evidence: &Evidence, failure_probability: f64) -> Opt
     proved.reduce(f64::min)
 }
 
-/// How fast conjugate gradients on K + nλI are where K̃ + nλI preconditions them.
+/// The speed of conjugate gradients on K + nλI with the preconditioner K̃ + nλI.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Preconditioning {
-    /// κ, at most.
+    /// An upper bound on κ, the condition number.
     pub condition: f64,
-    /// ε.
+    /// ε, the wanted relative error.
     pub accuracy: f64,
-    /// Iterations, at most, until the error in the norm of K + nλI is ε of what it was.
+    /// An upper bound on the iterations until the error in the norm of K + nλI has shrunk to ε of its start.
     pub iterations: usize,
 }
 
 impl Preconditioning {
-    /// What a Δ implies: the eigenvalues of (K̃+nλI)⁻¹(K+nλI) lie between 1/(1+Δ) and 1/(1−Δ), so
-    /// κ ≤ (1+Δ)/(1−Δ) [A, §3.2], and t iterations leave 2((√κ−1)/(√κ+1))^t of the error at most. None from Δ = 1 on.
+    /// The eigenvalues of (K̃+nλI)⁻¹(K+nλI) lie between 1/(1+Δ) and 1/(1−Δ), so κ ≤ (1+Δ)/(1−Δ) [A, §3.2], and t
+    /// iterations leave at most 2((√κ−1)/(√κ+1))^t of the error. None for Δ ≥ 1.
     pub fn of(delta: f64, accuracy: f64) -> Option<Self> {
         let condition = (1.0 + delta) / (1.0 - delta);
         let root = condition.sqrt();
@@ -103,27 +103,26 @@ impl Preconditioning {
 }
 
 /// ‖K‖₂ ≥ nλ.
-fn top_eigenvalue(evidence: &Evidence) -> Assumption {
+fn norm_at_least_n_lambda(evidence: &Evidence) -> Assumption {
     evidence.ridge_below_the_spectrum(evidence.kernel.as_ref().and_then(|kernel| kernel.largest))
 }
 
-/// What is asked beside a number of features.
+/// The conditions besides the number of features.
 fn conditions(evidence: &Evidence, draws: Assumption) -> Vec<Assumption> {
-    let common = [top_eigenvalue(evidence), evidence.features_bounded(), evidence.features_unbiased(), draws];
+    let common = [norm_at_least_n_lambda(evidence), evidence.features_bounded(), evidence.features_unbiased(), draws];
     common.into_iter().chain(evidence.choices()).collect()
 }
 
 fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, draws: Assumption) -> Guarantee {
     let (dimension, uncertain) = evidence.dimension_at_most(b);
-    // By leverage the sum is the dimension, estimated from the features where that of the kernel is not known.
+    // For draws by leverage the sum is the dimension, estimated from the features if that of the kernel is unknown.
     let by_leverage = source.id == LEMMA6.id && evidence.effective_dimension().is_some_and(|(_, exact)| !exact);
     let delta = delta_for_draws(sum, dimension, evidence.draw_count, rho);
     let needed = evidence.columns_of(draws_for_delta(sum, dimension, LARGEST_DELTA, rho));
     let mut inputs = evidence.inputs(rho);
     inputs.extend([("effective_dimension", dimension), ("leverage_sum", sum), ("features_for_delta_half", needed)]);
-    let enough =
-        Assumption::at_least("the features are enough for Delta <= 1/2", evidence.feature_count as f64, needed)
-            .mended_by(format!("It asks for {needed} features at this lambda; a larger lambda asks for fewer."));
+    let enough = Assumption::at_least("enough features for Delta <= 1/2", evidence.feature_count as f64, needed)
+        .with_remedy(format!("Use at least {needed} features at this lambda; a larger lambda requires fewer."));
     let mut assumptions = vec![enough];
     assumptions.extend(conditions(evidence, draws));
     let mut estimated = Vec::new();
@@ -134,7 +133,7 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
         estimated.push("leverage_sum");
     }
     if !estimated.is_empty() {
-        assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
+        assumptions.push(Assumption::assumed("an effective dimension equal to its estimate"));
     }
     source.guarantee(Finding {
         value: Some(delta),
@@ -145,10 +144,10 @@ fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, dra
         estimated,
         wording: Wording {
             claim: format!(
-                "with probability {} over the features, the regularised kernel matrix of this model is within a factor \
-                 1 ± {} of the exact one",
-                percent(rho),
-                rounded_up(delta)
+                "the regularised kernel matrix of this model is within a factor 1 ± {} of the exact one, with probability at \
+                 least {} over the feature draws",
+                rounded_up(delta),
+                percent(rho)
             ),
             ..Wording::default()
         },
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn few_features_are_told_how_many_and_enough_of_them_hold() {
+    fn too_few_features_are_refused_and_enough_hold() {
         let few = theorem7(&known(20), 0.05);
         assert_eq!(few.status, Status::NotApplicable);
         assert!(few.statement.contains("features at this lambda"));
@@ -212,7 +211,7 @@ mod tests {
             let dimension = Estimate { value: 4.0, standard_error: 0.0 };
             let kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta: None });
             let exact = Some(crate::theory::evidence::tests::exact(1.0, fitted));
-            top_eigenvalue(&Evidence { kernel, exact, ..known(2_000) })
+            norm_at_least_n_lambda(&Evidence { kernel, exact, ..known(2_000) })
         };
         assert_eq!((state(240.0).state, state(240.0).have), (AssumptionState::Checked, Some(0.8)));
         assert_eq!((state(30.0).state, state(30.0).have), (AssumptionState::Assumed, Some(0.1)));
@@ -227,29 +226,25 @@ mod tests {
     /// μ₁ of K/n is at most its trace, 1, whether or not anything was measured; far above it the logarithm would be
     /// negative.
     #[test]
-    fn a_ridge_above_the_trace_is_a_violation_that_a_smaller_one_mends() {
+    fn a_ridge_above_the_trace_is_a_violation_with_a_remedy() {
         for ridge in [2.0, 1e4] {
             let found = theorem7(&Evidence { ridge, ..ridge_fit() }, 0.05);
             assert_eq!(found.status, Status::NotApplicable);
-            assert!(found.statement.ends_with("A smaller lambda would have it."), "{}", found.statement);
+            assert!(found.statement.ends_with("Use a smaller lambda."), "{}", found.statement);
             assert!(found.value.unwrap() > 0.0 && found.inputs["features_for_delta_half"] > 0.0);
             assert!(!found.statement.contains("features at this lambda"), "{}", found.statement);
         }
-        assert_eq!(top_eigenvalue(&Evidence { ridge: 1.0, ..ridge_fit() }).state, AssumptionState::Assumed);
+        assert_eq!(norm_at_least_n_lambda(&Evidence { ridge: 1.0, ..ridge_fit() }).state, AssumptionState::Assumed);
     }
 
-    /// What no job mends is said at once, and no number of features is asked for where there are enough.
+    /// No job is recommended that cannot help, and no features are asked for where there are enough.
     #[test]
-    fn features_that_are_not_drawn_by_leverage_are_told_before_anything_is_measured() {
+    fn features_that_are_not_drawn_by_leverage_are_refused_before_anything_is_measured() {
         let found = lemma6(&ridge_fit(), 0.05);
         assert_eq!(found.lacks, None);
-        assert!(
-            found.statement.ends_with("by leverage would have it, which is not offered yet."),
-            "{}",
-            found.statement
-        );
+        assert!(found.statement.ends_with("Sampling by leverage is not offered yet."), "{}", found.statement);
         let weighted = theorem7(&Evidence { rows_weighted: true, ..known(2_000) }, 0.05);
-        assert!(weighted.statement.ends_with("without weights would have it."), "{}", weighted.statement);
-        assert!(!weighted.statement.contains("It asks for"), "{}", weighted.statement);
+        assert!(weighted.statement.ends_with("Train without weights."), "{}", weighted.statement);
+        assert!(!weighted.statement.contains("features at this lambda"), "{}", weighted.statement);
     }
 }

@@ -1,24 +1,23 @@
-//! How much risk the random features add to ridge regression. [A, Lemma 2]
+//! The risk that random features add to ridge regression. [A, Lemma 2]
 //!
 //! At fixed inputs, with y = f + noise of variance σ², the exact method has the risk
 //! R̂ = λ·fᵀ(K+nλI)⁻¹f + σ²s_λ/n, and a Δ-spectral approximation at most
-//! R̂/(1−Δ) + (Δ/(1+Δ))·(rank K̃/n)·σ². f and σ² are unknown: f = Kα and σ² = RSS/(n − s_λ) of the exact
-//! fit stand for them, which makes the figure an estimate.
+//! R̂/(1−Δ) + (Δ/(1+Δ))·(rank K̃/n)·σ². f and σ² are unknown and replaced by f = Kα and σ² = RSS/(n − s_λ) of
+//! the exact fit, so the result is an estimate.
 
 use super::proved_delta;
-use crate::theory::papers::wang::theorem1::ridge_only;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, rounded_up};
 use crate::theory::{Assumption, AssumptionState, Evidence, ExactEvidence, Form, Guarantee, Lack};
 
 const LEMMA2: Source = Source {
     id: "avron.lemma2",
-    paper: "Avron et al. 2017, Lemma 2, with f and the noise plugged in",
+    paper: "Avron et al. 2017, Lemma 2, with plug-in estimates of f and of the noise",
     bounds: "risk of this model at the training inputs",
     form: Form::Estimate,
 };
 
-/// What Lemma 2 is about.
+/// The parts of the risk of the exact method.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExactRisk {
     /// λ·fᵀ(K+nλI)⁻¹f.
@@ -56,19 +55,19 @@ pub fn noise_variance(
     residual_square.max(0.0) / (n - dimension)
 }
 
-/// `avron.lemma2`.
+/// `avron.lemma2`: with the measured Δ if it is below 1, otherwise with the proved one.
 pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some(variance) = evidence.target_mean_square else { return ridge_only(LEMMA2, evidence) };
+    let Some(variance) = evidence.target_mean_square else { return LEMMA2.unavailable(evidence.is_not_ridge()) };
     let Some((exact, fitted)) = evidence.exact.as_ref().and_then(|exact| Some((exact, exact.fitted_square?))) else {
-        return LEMMA2.unmeasured(Lack::ExactSolution, vec![top_eigenvalue(evidence)]);
+        return LEMMA2.unmeasured(Lack::ExactSolution, vec![norm_at_least_one(evidence)]);
     };
     let Some(kernel) = &evidence.kernel else {
-        return LEMMA2.unmeasured(Lack::Dimension, vec![top_eigenvalue(evidence)]);
+        return LEMMA2.unmeasured(Lack::Dimension, vec![norm_at_least_one(evidence)]);
     };
     let dimension = kernel.dimension.value;
     let measured = kernel.spectral_delta.filter(|delta| *delta < 1.0);
     let Some(delta) = measured.or_else(|| proved_delta(evidence, failure_probability)) else {
-        return LEMMA2.unmeasured(Lack::SpectralDelta, vec![top_eigenvalue(evidence)]);
+        return LEMMA2.unmeasured(Lack::SpectralDelta, vec![norm_at_least_one(evidence)]);
     };
     let n = evidence.sample_count;
     let noise = noise_variance(n, evidence.ridge, variance, exact.quadratic_form, fitted, dimension);
@@ -95,42 +94,45 @@ pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         informative: true,
         assumptions: vec![
             approximation,
-            top_eigenvalue(evidence),
-            Assumption::assumed("the true function is the exact fit, and the noise what that fit leaves over"),
-            Assumption::assumed("the noise is independent with one variance"),
+            norm_at_least_one(evidence),
+            Assumption::assumed("a true function equal to the exact fit, and noise equal to its residuals"),
+            Assumption::assumed("independent noise of constant variance"),
         ],
         inputs,
         estimated,
         wording: Wording {
             claim: format!("the risk of this model at the training inputs is about {} or less", rounded_up(value)),
-            context: format!(", that of the exact kernel method {}", rounded_up(risk.of_the_exact_method(n))),
+            comparison: format!(
+                "; that of the exact kernel method is about {}",
+                rounded_up(risk.of_the_exact_method(n))
+            ),
             ..Wording::default()
         },
         ..Finding::default()
     })
 }
 
-/// Δ is certain where all rows measured it; a part of them tells what to expect, and a theorem is as good as its own
-/// assumptions.
+/// Δ is checked if it was measured on all rows. On some of the rows it is an estimate, and a proved Δ is only as good as
+/// the assumptions of its theorem.
 fn approximation(evidence: &Evidence, delta: f64, measured: bool) -> Assumption {
     let (rows, all, delta) = (evidence.spectral_rows(), evidence.sample_count, rounded_up(delta));
     match measured {
         true if rows == all => Assumption::checked(format!("Delta = {delta}, measured on all {all} training rows")),
-        true => {
-            Assumption::assumed(format!("Delta = {delta}, measured on {rows} of {all} training rows, is that of all"))
-        }
-        false => {
-            Assumption::assumed(format!("Delta = {delta} is proved by Theorem 7 or Lemma 6, whose assumptions hold"))
-        }
+        true => Assumption::assumed(format!(
+            "Delta = {delta} on all training rows, although it was measured on {rows} of {all}"
+        )),
+        false => Assumption::assumed(format!(
+            "Delta = {delta}, proved by Theorem 7 or Lemma 6 under the assumptions of that theorem"
+        )),
     }
 }
 
-/// ‖K‖₂ ≥ 1. Where the features are bounded, k(x,x) ≥ 1, so that ‖K‖₂ ≥ tr K/n ≥ 1.
-fn top_eigenvalue(evidence: &Evidence) -> Assumption {
-    let text = "the largest eigenvalue of K is at least 1";
+/// ‖K‖₂ ≥ 1. If the features are bounded, k(x,x) ≥ 1 and so ‖K‖₂ ≥ tr K/n ≥ 1.
+fn norm_at_least_one(evidence: &Evidence) -> Assumption {
+    let text = "a largest eigenvalue of K of at least 1";
     let n = evidence.sample_count as f64;
     match (evidence.feature_bound, evidence.kernel.as_ref().and_then(|kernel| kernel.largest)) {
-        (Some(_), _) => Assumption::checked(format!("{text}, since k(x,x) >= 1 makes the trace of K at least n")),
+        (Some(_), _) => Assumption::checked(format!("{text}, because k(x,x) >= 1 makes the trace of K at least n")),
         (None, Some(largest)) => Assumption::at_least(text, n * largest, 1.0),
         (None, None) => match evidence.largest_at_least() {
             Some(known) => Assumption::at_least_by_bound(text, n * known, 1.0),
@@ -139,7 +141,7 @@ fn top_eigenvalue(evidence: &Evidence) -> Assumption {
     }
 }
 
-/// fᵀ(K+nλI)⁻¹f at f = Kα, or Q, which it never exceeds.
+/// fᵀ(K+nλI)⁻¹f at f = Kα, or its upper bound Q.
 fn form_of_the_fit(exact: &ExactEvidence) -> f64 {
     exact.fitted_form.unwrap_or(exact.quadratic_form)
 }

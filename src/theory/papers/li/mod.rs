@@ -6,45 +6,46 @@
 //! (Corollary 1) and d̃ = d(λ) for features drawn by leverage (Corollary 2).
 //!
 //! **Assumptions.** Logistic and hinge loss have M = 1. The squared hinge is not Lipschitz on the whole
-//! line and the squared error is not either: no guarantee for those.
+//! line and neither is the squared error: they have no guarantee.
 //!
 //! **Notation.** The paper's λ is ours, its κ² our b, its s our draws.
 //!
 //! **Departures.** Neither printed constant follows from the printed proof: its concentration step
-//! gives (32/3)·d̃·log(16d(λ)/δ). That is the requirement; the printed ones are shown beside it. The step takes d(λ) for
-//! an intrinsic dimension, which is right up to the factor in the logarithm where λ is at most the largest eigenvalue of
-//! the operator; the paper does not say so. R is unknown, and ‖w‖/√2 stands for it as an estimate.
+//! gives (32/3)·d̃·log(16d(λ)/δ). We require that and show the printed ones beside it. The step uses d(λ) as an
+//! intrinsic dimension, which is right up to the factor in the logarithm if λ is at most the largest eigenvalue of the
+//! operator; the paper does not say so. R is unknown and estimated by ‖w‖/√2.
 
-/// Theorem 2.
+/// Faster rates under low noise.
 mod theorem2;
 
 pub use theorem2::{RStar, r_star, theorem2};
-pub(crate) use theorem2::{fall_of, rate_of};
+pub(crate) use theorem2::{describe_decay, describe_rate};
 
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, percent, rounded_up};
 use crate::theory::{Assumption, AssumptionState, Evidence, Form, Guarantee, Lack, LossKind, SamplingKind};
 
-const fn source(id: &'static str, paper: &'static str) -> Source {
-    let bounds = "features that keep the learning rate of the exact kernel classifier";
-    Source { id, paper, bounds, form: Form::Requirement }
-}
-const THEOREM1: Source = source("li.theorem1", "Li 2022, Theorem 1, constant repaired");
-const COROLLARY1: Source = source("li.corollary1", "Li 2022, Corollary 1, constant repaired");
-const COROLLARY2: Source = source("li.corollary2", "Li 2022, Corollary 2, constant repaired");
+const THEOREM1: Source = Source {
+    id: "li.theorem1",
+    paper: "Li 2022, Theorem 1, constant repaired",
+    bounds: "features that keep the learning rate of the exact kernel classifier",
+    form: Form::Requirement,
+};
+const COROLLARY1: Source = Source { id: "li.corollary1", paper: "Li 2022, Corollary 1, constant repaired", ..THEOREM1 };
+const COROLLARY2: Source = Source { id: "li.corollary2", paper: "Li 2022, Corollary 2, constant repaired", ..THEOREM1 };
 
-/// Draws that are enough, by three accounts.
+/// The required number of draws: twice as printed, once as proved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnoughDraws {
     /// 5·d̃·log(16d/δ), as Corollaries 1 and 2 print it.
     pub corollary: f64,
     /// 12·d̃·log(d/δ), as Theorem 1 prints it.
     pub theorem1: f64,
-    /// (32/3)·d̃·log(16d/δ), what the proof gives.
+    /// (32/3)·d̃·log(16d/δ), as the proof gives it.
     pub repaired: f64,
 }
 
-/// `leverage_sum` is d̃: κ²/λ for plain sampling, d(λ) for sampling by leverage. Where λ is so large that a logarithm is
+/// `leverage_sum` is d̃: κ²/λ for plain sampling, d(λ) for sampling by leverage. If λ is so large that a logarithm is
 /// negative, nothing is proved and the count is 0. [L, Thm 1, Cor. 1–2]
 pub fn enough_draws(leverage_sum: f64, effective_dimension: f64, failure_probability: f64) -> EnoughDraws {
     let log = |factor: f64| ((factor * effective_dimension).ln() - failure_probability.ln()).max(0.0);
@@ -55,24 +56,26 @@ pub fn enough_draws(leverage_sum: f64, effective_dimension: f64, failure_probabi
     }
 }
 
-/// Why the theorems do not cover a loss, if they do not.
-fn refusal(loss: LossKind) -> Option<(&'static str, &'static str)> {
+/// Whether a loss has the Lipschitz constant 1.
+fn lipschitz(loss: LossKind) -> Assumption {
     match loss {
-        LossKind::Logistic | LossKind::Hinge => None,
-        LossKind::SquaredHinge => Some((
-            "the loss is Lipschitz, which the squared hinge is not on the whole line",
-            "The learners logistic and hinge would have it.",
-        )),
-        LossKind::Squared => Some((
-            "the loss is Lipschitz, which the squared error of ridge regression is not",
-            "It speaks of the classifiers logistic and hinge.",
-        )),
+        LossKind::Logistic | LossKind::Hinge => {
+            Assumption::checked(format!("a Lipschitz loss: the {} loss has the constant 1", loss.name()))
+        }
+        LossKind::SquaredHinge => {
+            Assumption::violated("a Lipschitz loss", "the squared hinge loss is not Lipschitz on the whole line")
+                .with_remedy("Use the learner logistic or hinge.")
+        }
+        LossKind::Squared => {
+            Assumption::violated("a Lipschitz loss", "the squared loss of ridge regression is not Lipschitz")
+                .with_remedy("Use the learner logistic or hinge, which are classifiers.")
+        }
     }
 }
 
-/// Whether they speak of such a model at all: its loss and its labels.
-pub(crate) fn speaks_of(evidence: &Evidence) -> bool {
-    refusal(evidence.loss).is_none() && two_labels(evidence).state != AssumptionState::Violated
+/// Whether the theorems cover the loss and the labels of a model.
+pub(crate) fn covers(evidence: &Evidence) -> bool {
+    [lipschitz(evidence.loss), two_labels(evidence)].iter().all(|of| of.state != AssumptionState::Violated)
 }
 
 /// `li.theorem1`: for the sampling the model has.
@@ -90,46 +93,44 @@ pub fn corollary2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     requirement(COROLLARY2, evidence, failure_probability, true)
 }
 
-/// The theorems speak of two labels; one against the rest is a problem of two labels each.
+/// The theorems cover two labels. One against the rest is a problem with two labels for each label.
 fn two_labels(evidence: &Evidence) -> Assumption {
     match (evidence.target_count, evidence.loss) {
-        (0 | 1, _) => Assumption::checked("there are two labels"),
-        (_, LossKind::Hinge) => Assumption::assumed("each label counts by itself, against the rest"),
-        _ => Assumption::mendable(
-            "there are two labels, where softmax has more",
-            "The learner hinge, which sets each label against the rest, would have it.",
-        ),
+        (0 | 1, _) => Assumption::checked("two labels"),
+        (_, LossKind::Hinge) => Assumption::assumed("two labels: each label is set against the rest by itself"),
+        _ => Assumption::violated("two labels", "softmax separates more than two")
+            .with_remedy("Use the learner hinge, which sets each label against the rest."),
     }
 }
 
-/// What all the theorems ask of the features.
+/// The conditions that all the theorems share.
 struct Condition {
     /// (32/3)·d̃·log(16d/δ) draws, as columns.
     columns: f64,
     inputs: Vec<(&'static str, f64)>,
-    /// Which of them were estimated.
+    /// The names of the inputs that were estimated.
     estimated: Vec<&'static str>,
     assumptions: Vec<Assumption>,
 }
 
 impl Condition {
-    /// For a sampling, or what there is to say where the theorems do not speak of the model.
+    /// The conditions for one kind of sampling, or the guarantee that says why the theorems do not cover the model.
     fn of(source: Source, evidence: &Evidence, delta: f64, by_leverage: bool) -> Result<Self, Box<Guarantee>> {
-        if let Some((reason, remedy)) = refusal(evidence.loss) {
-            return Err(Box::new(source.unavailable(reason, remedy)));
+        let lipschitz = lipschitz(evidence.loss);
+        if lipschitz.state == AssumptionState::Violated {
+            return Err(Box::new(source.unavailable(lipschitz)));
         }
         let Some(b) = evidence.feature_bound else {
-            let unbounded = source.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
-            return Err(Box::new(unbounded));
+            return Err(Box::new(source.unavailable(evidence.features_bounded())));
         };
         let mut assumptions = vec![
             evidence.ridge_below_the_spectrum(None),
             evidence.features_bounded(),
             evidence.features_unbiased(),
             if by_leverage { evidence.draws_by_leverage() } else { evidence.draws_from_the_kernel() },
-            Assumption::checked(format!("the {} loss is Lipschitz with constant 1", evidence.loss.name())),
+            lipschitz,
             two_labels(evidence),
-            Assumption::assumed("the best function lies in the kernel's space (r = 1/2)"),
+            Assumption::assumed("a best function in the kernel's space (r = 1/2)"),
         ];
         assumptions.extend(evidence.rows_and_choices());
         let (dimension, uncertain) = evidence.dimension_at_most(b);
@@ -144,11 +145,11 @@ impl Condition {
         };
         let enough = enough_draws(leverage_sum, dimension, delta);
         let columns = evidence.columns_of(enough.repaired);
-        let remedy = format!("It asks for {columns} features at this lambda; a larger lambda asks for fewer.");
+        let remedy = format!("Use at least {columns} features at this lambda; a larger lambda requires fewer.");
         let have = evidence.feature_count as f64;
-        assumptions.insert(0, Assumption::at_least("the features are enough", have, columns).mended_by(remedy));
+        assumptions.insert(0, Assumption::at_least("enough features", have, columns).with_remedy(remedy));
         if !estimated.is_empty() {
-            assumptions.push(Assumption::assumed("the effective dimension is its estimate"));
+            assumptions.push(Assumption::assumed("an effective dimension equal to its estimate"));
         }
         let inputs = vec![
             ("effective_dimension", dimension),
@@ -185,11 +186,12 @@ fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: boo
         estimated,
         wording: Wording {
             claim: format!(
-                "{columns} features are asked for and this model has {}, so with probability {} its risk exceeds that \
-                 of the best function by at most a term that falls with lambda and one of the order {}",
-                evidence.feature_count,
+                "the risk of this model exceeds that of the best function by at most a term proportional to sqrt(lambda) plus \
+                 a term of the order of {}, with probability at least {}: the theorem requires {columns} features and this \
+                 model has {}",
+                rounded_up(1.0 / (evidence.sample_count as f64).sqrt()),
                 percent(delta),
-                rounded_up(1.0 / (evidence.sample_count as f64).sqrt())
+                evidence.feature_count
             ),
             ..Wording::default()
         },
@@ -206,7 +208,7 @@ mod tests {
         Evidence { loss: LossKind::Logistic, target_mean_square: None, ridge: 0.1, ..ridge_fit() }
     }
 
-    /// d̃ = 10, d = 1, δ = 16/e: the corollary asks for 50, the proof for 320/3.
+    /// d̃ = 10, d = 1, δ = 16/e: the corollary requires 50, the proof 320/3.
     #[test]
     fn values_by_hand() {
         let enough = enough_draws(10.0, 1.0, 16.0 / std::f64::consts::E);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_is_not_lipschitz_has_none_of_them() {
+    fn a_loss_that_is_not_lipschitz_is_refused() {
         for (loss, word) in [(LossKind::Squared, "ridge"), (LossKind::SquaredHinge, "squared hinge")] {
             let evidence = Evidence { loss, ..classifier() };
             for guarantee in [theorem1(&evidence, 0.05), corollary1(&evidence, 0.05), corollary2(&evidence, 0.05)] {
@@ -227,41 +229,45 @@ mod tests {
     }
 
     #[test]
-    fn enough_features_meet_it_and_few_are_told_how_many() {
+    fn too_few_features_are_refused_with_a_number_that_is_enough() {
         let few = corollary1(&classifier(), 0.05);
         assert_eq!(few.status, Status::NotApplicable);
         let needed = few.value.unwrap() as usize;
-        assert!(few.statement.contains(&format!("asks for {needed} features")), "{}", few.statement);
+        assert!(few.statement.contains(&format!("Use at least {needed} features")), "{}", few.statement);
         let enough = Evidence { feature_count: needed, draw_count: needed, ..classifier() };
         assert_eq!(corollary1(&enough, 0.05).status, Status::Conditional);
         assert_eq!(theorem1(&enough, 0.05).value, corollary1(&enough, 0.05).value);
     }
 
-    /// λ = 10⁴ is above all that K/n can have, and 16d/δ below 1: no count, and no negative one.
+    /// λ = 10⁴ exceeds every eigenvalue that K/n can have, and 16d/δ is below 1: the count must not be negative.
     #[test]
-    fn a_ridge_above_the_spectrum_asks_for_nothing() {
+    fn a_ridge_above_the_spectrum_requires_no_count() {
         let huge = Evidence { ridge: 1e4, ..classifier() };
         for found in [theorem1(&huge, 0.05), corollary1(&huge, 0.05), theorem2(&huge, 0.05)] {
             assert_eq!((found.status, found.value), (Status::NotApplicable, None));
-            assert!(found.statement.contains("A smaller lambda would have it."), "{}", found.statement);
-            assert!(!found.statement.contains("-0") && !found.statement.contains("asks for"), "{}", found.statement);
+            assert!(found.statement.contains("Use a smaller lambda."), "{}", found.statement);
+            assert!(
+                !found.statement.contains("-0") && !found.statement.contains("features at this lambda"),
+                "{}",
+                found.statement
+            );
             assert!(found.inputs.values().all(|input| *input >= 0.0), "{:?}", found.inputs);
         }
     }
 
     #[test]
-    fn a_met_requirement_says_at_most_and_asks_for_nothing() {
+    fn a_met_requirement_asks_for_no_more_features() {
         let enough = Evidence { feature_count: 10_000, draw_count: 10_000, ..classifier() };
-        assert!(corollary1(&enough, 0.05).statement.contains("best function by at most a term"));
+        assert!(corollary1(&enough, 0.05).statement.contains("that of the best function by at most a term"));
         let weighted = corollary1(&Evidence { rows_weighted: true, ..enough.clone() }, 0.05);
-        assert!(!weighted.statement.contains("asks for"), "{}", weighted.statement);
+        assert!(!weighted.statement.contains("features at this lambda"), "{}", weighted.statement);
         let plain = corollary2(&enough, 0.05);
         assert_eq!(plain.lacks, None);
-        assert!(plain.statement.ends_with("which is not offered yet."), "{}", plain.statement);
+        assert!(plain.statement.ends_with("is not offered yet."), "{}", plain.statement);
     }
 
     #[test]
-    fn leverage_needs_the_effective_dimension_and_the_sampling() {
+    fn corollary_2_requires_the_effective_dimension_and_the_sampling() {
         assert_eq!(corollary2(&classifier(), 0.05).value, None);
         let dimension = Estimate { value: 3.0, standard_error: 0.1 };
         let kernel = Some(KernelEvidence { dimension, largest: None, spectral_delta: None });

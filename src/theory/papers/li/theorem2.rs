@@ -1,10 +1,10 @@
 //! Theorem 2: faster rates under low noise, through the term r̂* = min_h (h/n + √((1/n)Σ_{i>h} μᵢ)).
 //!
-//! Its constants c₁, c₂, c₃ are unknown, so r̂* is a term and no bound. How the eigenvalues decay says
-//! which row of the paper's Table 2 the problem falls in: its rate, and the order of features that takes.
+//! Its constants c₁, c₂, c₃ are unknown, so r̂* is a term and not a bound. The decay of the eigenvalues selects
+//! a row of the paper's Table 2: a rate, and the order of features that it requires.
 //!
-//! **Departures.** For a polynomial decay i^(−γ) and draws by leverage the table prints n^(1/(4γr)), which is that of
-//! Table 1 for i^(−2γ): we give n^(1/(2γr)).
+//! **Departures.** For a polynomial decay i^(−γ) and draws by leverage the table prints n^(1/(4γr)), the entry of
+//! Table 1 for i^(−2γ). We use n^(1/(2γr)).
 
 use super::Condition;
 use crate::theory::spectrum::{Decay, decay};
@@ -15,16 +15,16 @@ use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack, SamplingKind};
 const THEOREM2: Source = Source {
     id: "li.theorem2",
     paper: "Li 2022, Theorem 2, the term r*, and Table 2",
-    bounds: "r* = min over h of h/n + sqrt((1/n) sum of the eigenvalues beyond the h-th)",
+    bounds: "r* = min over h of h/n + sqrt((1/n) sum of the eigenvalues after the h-th)",
     form: Form::Term,
 };
 
-/// r̂* and the h it is attained at.
+/// r̂* and its minimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RStar {
-    /// The smallest value.
+    /// The minimum.
     pub value: f64,
-    /// Where it is attained.
+    /// The h that attains it.
     pub h: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct RStar {
 pub fn r_star(eigenvalues: &[f64], sample_count: usize) -> RStar {
     let n = sample_count as f64;
     let longest = eigenvalues.len().min(sample_count);
-    // Summed from the smallest up, so that the tails keep their digits.
+    // Summed from the smallest eigenvalue up, to keep the digits of small tails.
     let mut tail: f64 = eigenvalues[longest..].iter().rev().sum();
     let mut best = RStar { value: f64::INFINITY, h: longest };
     for h in (0..=longest).rev() {
@@ -59,14 +59,14 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     };
     let RStar { value, h } = r_star(spectrum, evidence.sample_count);
     let decay = decay(spectrum, evidence.spectrum_floor, evidence.sample_count);
-    let row = decay.map_or(String::new(), |decay| format!("; {}", rate_of(decay, by_leverage)));
+    let row = decay.map_or(String::new(), |decay| format!("; {}", describe_rate(decay, by_leverage)));
     let mut inputs = std::collections::BTreeMap::from([("n", evidence.sample_count as f64), ("h", h as f64)]);
     inputs.extend(condition.inputs);
     inputs.extend(decay.map_or(Vec::new(), fitted));
     let mut assumptions = condition.assumptions;
     assumptions.extend([
-        Assumption::assumed("the labels have low noise (Massart)"),
-        Assumption::assumed("the constants c1, c2 and c3, which the paper leaves open, are moderate"),
+        Assumption::assumed("labels with low noise (Massart's condition)"),
+        Assumption::assumed("moderate constants c1, c2 and c3, which the paper does not state"),
     ]);
     THEOREM2.guarantee(Finding {
         value: Some(value),
@@ -76,18 +76,18 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         estimated: condition.estimated,
         wording: Wording {
             claim: format!(
-                "the excess risk contains a multiple, unknown, of {}, attained at the first {h} eigenvalues",
+                "the excess risk contains an unknown multiple of {}, the minimum over h, which is attained at h = {h}",
                 rounded_up(value)
             ),
-            context: row,
+            comparison: row,
             ..Wording::default()
         },
         ..Finding::default()
     })
 }
 
-/// The row of the paper's Table 2 that a spectrum falls in, at r = ½.
-pub(crate) fn rate_of(decay: Decay, by_leverage: bool) -> String {
+/// The row of the paper's Table 2 for a spectrum, at r = ½.
+pub(crate) fn describe_rate(decay: Decay, by_leverage: bool) -> String {
     let (rate, features) = match (decay, by_leverage) {
         (Decay::FiniteRank(_), false) => ("1/n", "n^2".to_owned()),
         (Decay::FiniteRank(_), true) => ("1/n", "1".to_owned()),
@@ -97,19 +97,20 @@ pub(crate) fn rate_of(decay: Decay, by_leverage: bool) -> String {
         (Decay::Polynomial(fit), true) => ("1/sqrt(n)", format!("n^{:.2} log(n)", fit.exponent.recip())),
     };
     let sampling = if by_leverage { "drawn by leverage" } else { "drawn from the kernel" };
-    format!("{}, for which the rate is {rate} with features {sampling} of the order {features}", fall_of(decay))
+    let decay = describe_decay(decay);
+    format!("{decay}, which gives the learning rate {rate} with on the order of {features} features {sampling}")
 }
 
-/// How a spectrum falls, in words.
-pub(crate) fn fall_of(decay: Decay) -> String {
+/// The decay of a spectrum as a clause.
+pub(crate) fn describe_decay(decay: Decay) -> String {
     match decay {
-        Decay::FiniteRank(rank) => format!("the spectrum has finite rank {rank}"),
-        Decay::Exponential(_) => "the spectrum falls exponentially".into(),
-        Decay::Polynomial(fit) => format!("the spectrum falls like i^-{:.2}", fit.exponent),
+        Decay::FiniteRank(rank) => format!("the eigenvalues have finite rank {rank}"),
+        Decay::Exponential(_) => "the eigenvalues decay exponentially".into(),
+        Decay::Polynomial(fit) => format!("the eigenvalues decay like i^-{:.2}", fit.exponent),
     }
 }
 
-/// The fit that puts the spectrum there.
+/// The parameters of the fitted decay, as inputs.
 fn fitted(decay: Decay) -> Vec<(&'static str, f64)> {
     match decay {
         Decay::FiniteRank(rank) => vec![("rank", rank as f64)],
@@ -153,13 +154,13 @@ mod tests {
         let term = theorem2(&classifier, 0.05);
         assert_eq!((term.form, term.status), (Form::Term, Status::Conditional));
         assert!(term.statement.contains("exponentially"), "{}", term.statement);
-        assert!(term.statement.contains("log(n)/n with features drawn from the kernel of the order n^2"));
+        assert!(term.statement.contains("log(n)/n with on the order of n^2 features drawn from the kernel"));
         assert!((term.inputs["exponential_rate"] - 0.5).abs() < 1e-9);
         let few = theorem2(&Evidence { feature_count: 200, draw_count: 200, ..classifier.clone() }, 0.05);
         assert_eq!(few.status, Status::NotApplicable);
         assert!(few.statement.contains("features at this lambda"), "{}", few.statement);
         let softmax = Evidence { loss: LossKind::Logistic, target_count: 3, ..classifier.clone() };
-        assert!(theorem2(&softmax, 0.05).statement.contains("there are two labels"));
+        assert!(theorem2(&softmax, 0.05).statement.contains("requires two labels"));
         let unknown = theorem2(&Evidence { spectrum: None, ..classifier }, 0.05);
         assert_eq!((unknown.status, unknown.value), (Status::NotApplicable, None));
         assert_eq!(unknown.lacks, Some(Lack::Spectrum));

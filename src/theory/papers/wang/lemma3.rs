@@ -1,7 +1,7 @@
-//! Lemma 3: how far the features' second moment on the training rows is from its expectation.
+//! Lemma 3: the distance between the second moment of the features on the training rows and its expectation.
 //!
-//! The paper prints log(s/δ), right for the one side that Theorem 1 needs; both sides take
-//! log(2s/δ).
+//! The paper prints log(s/δ), which is right for the one side that Theorem 1 needs; both sides
+//! together need log(2s/δ).
 
 use super::thresholds::bernstein_root;
 use crate::theory::statement::guarantee::{Finding, Source};
@@ -10,7 +10,7 @@ use crate::theory::{Assumption, Evidence, Form, Guarantee};
 
 const LEMMA3: Source = Source {
     id: "wang.lemma3",
-    paper: "Wang 2019, Lemma 3, with log(2s/delta) for both sides",
+    paper: "Wang 2019, Lemma 3, with log(2s/delta) to cover both sides",
     bounds: "spectral norm of E psi psi' - (1/n) sum psi_i psi_i'",
     form: Form::Bound,
 };
@@ -44,13 +44,13 @@ fn two_sided(feature_count: usize, delta: f64) -> f64 {
 /// `wang.lemma3`.
 pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else {
-        return LEMMA3.unavailable(evidence.features_bounded().text, "Another kernel would have it.");
+        return LEMMA3.unavailable(evidence.features_bounded());
     };
     let (n, s) = (evidence.sample_count, evidence.feature_count);
     let epsilon = epsilon_two_sided(b, n, s, failure_probability);
     let mut assumptions = vec![
-        Assumption::at_least("b >= epsilon, where the lemma is valid", b, epsilon)
-            .mended_by("More rows would make it valid."),
+        Assumption::at_least("a feature bound b no smaller than epsilon, the value of the lemma", b, epsilon)
+            .with_remedy("Use more rows, which make epsilon smaller."),
         evidence.features_bounded(),
         evidence.features_ignore_the_rows(),
     ];
@@ -65,13 +65,14 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         inputs,
         wording: Wording {
             claim: format!(
-                "with probability {}, averages of products of two features over the training rows are within {} of \
-                 their expectation, in spectral norm",
-                percent(failure_probability),
-                rounded_up(epsilon)
+                "the second-moment matrix of the features on the training rows is within {} of its expectation, in \
+                 spectral norm, with probability at least {}",
+                rounded_up(epsilon),
+                percent(failure_probability)
             ),
-            context: format!(", where {b} is the most they could be"),
-            emptiness: "which is no better than the bound of the features; more rows would make it informative".into(),
+            comparison: format!("; the norm of either matrix is at most {b}"),
+            uninformative: format!("The bound is not below {b}, the largest norm of either matrix. Use more rows."),
+            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -95,14 +96,14 @@ mod tests {
         assert_eq!(lemma3(&ridge_fit(), 0.05).status, Status::Conditional);
         let few = Evidence { sample_count: 10, ..ridge_fit() };
         assert_eq!(lemma3(&few, 0.05).status, Status::NotApplicable);
-        assert!(lemma3(&few, 0.05).statement.ends_with("More rows would make it valid."));
+        assert!(lemma3(&few, 0.05).statement.ends_with("Use more rows, which make epsilon smaller."));
         let weighted = lemma3(&Evidence { rows_weighted: true, ..ridge_fit() }, 0.05);
-        assert!(!weighted.statement.contains("More rows"), "{}", weighted.statement);
+        assert!(!weighted.statement.contains("more rows"), "{}", weighted.statement);
     }
 
-    /// It is about rows that are independent, whatever the features have to do with each other.
+    /// It requires independent rows; the features may depend on each other.
     #[test]
-    fn draws_that_depend_on_each_other_do_not_matter_and_those_that_depend_on_the_rows_do() {
+    fn draws_may_depend_on_each_other_but_not_on_the_rows() {
         let orthogonal = Evidence { draws_independent: false, ..ridge_fit() };
         assert_eq!(lemma3(&orthogonal, 0.05).status, Status::Conditional);
         let chosen = Evidence { sampling: SamplingKind::ChosenByInputs, ..ridge_fit() };

@@ -13,18 +13,21 @@
 //! inside every logarithm it is the number of columns, in 4b/s the number of independent draws m.
 //!
 //! **Departures.** The paper's condition is λ ≥ (2b/√n)·√log(s/δ). Its proof needs the event
-//! Ξ ≼ G + λI alone, to which matrix Bernstein gives a smaller threshold: see `thresholds`.
+//! Ξ ≼ G + λI only, for which matrix Bernstein gives a smaller threshold: see `thresholds`.
 
-/// How large λ must be.
+/// The smallest λ that Theorem 1 covers.
 pub(crate) mod thresholds;
+
+/// The distance to the exact method, in words.
+pub(crate) mod distance;
 
 /// Theorem 1, its sharper form, Remark 1 and equation (31).
 pub(crate) mod theorem1;
 
-/// Theorem 2, repaired.
+/// Theorem 2 with its proof repaired.
 mod theorem2;
 
-/// Lemma 3.
+/// Lemma 3 for both sides.
 mod lemma3;
 
 pub use lemma3::{epsilon_bernstein, epsilon_two_sided, lemma3};

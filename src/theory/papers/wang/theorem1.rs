@@ -1,27 +1,22 @@
-//! Theorem 1 and what hangs on it: the sharper form, the worst case, the practical figure.
+//! Theorem 1, its sharper form, its worst case (Remark 1) and equation (31).
 
+use super::distance::{Distance, ERROR, ERROR_ON_EVENT, summed};
 use super::thresholds::{threshold, threshold_bernstein, threshold_printed, threshold_proof};
 use crate::theory::statement::guarantee::{Finding, Source};
-use crate::theory::statement::words::{Wording, percent, rounded_up};
+use crate::theory::statement::words::{Wording, rounded_up};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
-
-/// What estimates of the distance to the exact method speak of.
-pub(crate) const ERROR: &str = "E (f_s(x) - f(x))^2 over a new input x and over the features";
-/// What Theorem 1 and its kin bound.
-pub(crate) const ERROR_ON_EVENT: &str = "E (f_s(x) - f(x))^2 over a new input x and over the features, those \
-     left out that fall outside an event of the stated probability over rows and features";
 
 const THEOREM1: Source =
     Source { id: "wang.theorem1", paper: "Wang 2019, Theorem 1, eq. (2)", bounds: ERROR_ON_EVENT, form: Form::Bound };
 const SHARP: Source = Source {
     id: "wang.theorem1_sharp",
-    paper: "follows from Wang 2019, proof of Theorem 1 without its last inequality",
+    paper: "Wang 2019, proof of Theorem 1, without its last inequality",
     ..THEOREM1
 };
 const REMARK1: Source = Source { id: "wang.remark1", paper: "Wang 2019, Remark 1", ..THEOREM1 };
 const EQ31: Source = Source {
     id: "wang.eq31",
-    paper: "Wang 2019, eq. (31), the figure of its experiments",
+    paper: "Wang 2019, eq. (31), used in its experiments",
     bounds: ERROR,
     form: Form::Estimate,
 };
@@ -53,9 +48,9 @@ pub fn remark1_bound(feature_bound: f64, draw_count: usize, target_mean_square: 
     theorem1_bound(feature_bound, draw_count, worst_quadratic_form(target_mean_square, ridge))
 }
 
-/// `wang.theorem1`: with the exact Q where it is known, and with its worst case elsewhere.
+/// `wang.theorem1`: with the exact Q if it is known, otherwise with its worst case.
 pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some((q, origin)) = quadratic_form(evidence) else { return ridge_only(THEOREM1, evidence) };
+    let Some((q, origin)) = quadratic_form(evidence) else { return THEOREM1.unavailable(evidence.is_not_ridge()) };
     let bound = evidence.feature_bound.map(|b| theorem1_bound(b, evidence.draw_count, q));
     let mut finding = finding(evidence, failure_probability, bound);
     finding.assumptions.push(origin);
@@ -63,10 +58,10 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     THEOREM1.guarantee(finding)
 }
 
-/// `wang.theorem1_sharp`: what the proof gives before its last inequality.
+/// `wang.theorem1_sharp`: the bound before the last inequality of the proof.
 pub fn theorem1_sharp(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     if evidence.target_mean_square.is_none() {
-        return ridge_only(SHARP, evidence);
+        return SHARP.unavailable(evidence.is_not_ridge());
     }
     let Some(((_, q), (fitted, _))) = evidence.solution().and_then(|of| Some((of.quadratic_form, of.fitted_square?)))
     else {
@@ -78,20 +73,20 @@ pub fn theorem1_sharp(evidence: &Evidence, failure_probability: f64) -> Guarante
     SHARP.guarantee(finding)
 }
 
-/// `wang.remark1`: the closed form that needs nothing but mean(y²).
+/// `wang.remark1`: a closed form in mean(y²).
 pub fn remark1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
-    let Some(variance) = evidence.target_mean_square else { return ridge_only(REMARK1, evidence) };
+    let Some(variance) = evidence.target_mean_square else { return REMARK1.unavailable(evidence.is_not_ridge()) };
     let bound = |b| remark1_bound(b, evidence.draw_count, variance, evidence.ridge);
     REMARK1.guarantee(finding(evidence, failure_probability, evidence.feature_bound.map(bound)))
 }
 
-/// `wang.eq31`: Q/s, with 4b taken for an artefact of the proof. Heuristic.
+/// `wang.eq31`: Q/s, a heuristic that drops the constant 4b of Theorem 1.
 pub fn eq31(evidence: &Evidence) -> Guarantee {
-    let Some(variance) = evidence.target_mean_square else { return ridge_only(EQ31, evidence) };
+    let Some(variance) = evidence.target_mean_square else { return EQ31.unavailable(evidence.is_not_ridge()) };
     let assumptions = vec![
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
-        Assumption::assumed("the constant 4b of Theorem 1 is an artefact of its proof, which nobody has shown"),
+        Assumption::assumed("a true constant of 1 instead of the 4b of Theorem 1, which is unproved"),
     ];
     let Some(exact) = &evidence.exact else { return EQ31.unmeasured(Lack::ExactSolution, assumptions) };
     let value = exact.quadratic_form / evidence.feature_count as f64;
@@ -102,50 +97,46 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
         inputs: [("q", exact.quadratic_form), ("s", evidence.feature_count as f64)].into(),
         wording: Wording {
             claim: format!(
-                "the average squared difference between this model and the exact kernel method{} is about {} or less",
+                "averaged over new inputs and feature draws, the squared difference between this model and the exact \
+                 kernel method{} is about {} or less",
                 summed(evidence),
                 rounded_up(value)
             ),
-            context: format!("; the target's variance is {}", rounded_up(variance)),
+            comparison: format!("; the target variance is {}", rounded_up(variance)),
             ..Wording::default()
         },
         ..Finding::default()
     })
 }
 
-/// Q and where it comes from.
+/// Q, and the assumption that says where it comes from.
 pub(crate) fn quadratic_form(evidence: &Evidence) -> Option<(f64, Assumption)> {
     let worst = worst_quadratic_form(evidence.target_mean_square?, evidence.ridge);
     Some(match evidence.solution() {
         Some(solution) => (
             solution.quadratic_form.1,
-            Assumption::checked("Q = alpha' K alpha, from the solution of the exact kernel system"),
+            Assumption::checked("Q = alpha' K alpha, from the exact solution of the kernel system"),
         ),
         None => (
             worst,
-            Assumption::checked("Q <= mean(y^2)/(4 lambda), its worst case: the exact kernel system was not solved"),
+            Assumption::checked(
+                "Q <= mean(y^2)/(4 lambda), its worst case, because the exact kernel system was not solved",
+            ),
         ),
     })
 }
 
-/// A theorem on ridge regression, asked about a classifier.
-pub(crate) fn ridge_only(source: Source, evidence: &Evidence) -> Guarantee {
-    source
-        .unavailable(evidence.is_ridge().text, "It speaks of ridge regression alone: the learner ridge would have it.")
-}
-
-/// The common frame of the bounds.
+/// What the bounds have in common: assumptions, inputs and wording.
 fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) -> Finding {
     let (n, s) = (evidence.sample_count, evidence.feature_count);
     let mut inputs = evidence.inputs(failure_probability);
     let mut assumptions = Vec::new();
     if let Some(b) = evidence.feature_bound {
         let need = threshold(b, n, s, failure_probability);
-        let text = "lambda is large enough, at least b(l/3n + sqrt((l/3n)^2 + 2l/n)) with l = log(s/delta), or b";
-        let enough = rounded_up(need);
-        let shown = if bound.is_some() { "; the value shown is what the formula gives here" } else { "" };
-        let remedy = format!("A lambda of {enough} would be{shown}.");
-        assumptions.push(Assumption::at_least(text, evidence.ridge, need).mended_by(remedy));
+        let text = "a large enough lambda by the formula min(b, b(l/3n + sqrt((l/3n)^2 + 2l/n))) with l = log(s/delta)";
+        let shown = if bound.is_some() { " The value shown is the result of the formula, not a bound." } else { "" };
+        let remedy = format!("Use lambda ≥ {}.{shown}", rounded_up(need));
+        assumptions.push(Assumption::at_least(text, evidence.ridge, need).with_remedy(remedy));
         inputs.insert("threshold_printed", threshold_printed(b, n, s, failure_probability));
         inputs.insert("threshold_proof", threshold_proof(b, n, s, failure_probability));
         inputs.insert("threshold_bernstein", threshold_bernstein(b, n, s, failure_probability));
@@ -155,8 +146,8 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     assumptions.push(evidence.draws_from_the_kernel());
     assumptions.extend(evidence.rows_and_choices());
     let variance = evidence.target_mean_square.unwrap_or(0.0);
-    // The bound falls like 1/m, while the λ it asks for grows with the logarithm of s. At the variance itself it says
-    // nothing yet.
+    // The bound decreases like 1/m, while the λ it requires grows with the logarithm of s. A bound equal to the variance
+    // is not informative yet.
     let columns = bound.map(|bound| evidence.columns_of((bound / variance * evidence.draw_count as f64).floor() + 1.0));
     let covered = |columns: &f64| {
         let need = evidence.feature_bound.map(|b| threshold(b, n, *columns as usize, failure_probability));
@@ -173,70 +164,6 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
         inputs,
         estimated: Vec::new(),
         wording: distance.wording(evidence),
-    }
-}
-
-/// What squares and errors of several targets are, in a sentence.
-pub(crate) fn summed(evidence: &Evidence) -> String {
-    match evidence.target_count {
-        1 => String::new(),
-        count => format!(", summed over the {count} targets,"),
-    }
-}
-
-/// A bound on the distance to the exact method.
-///
-/// What is proved: over draws of the features and new inputs the mean of (f_s − f)²·1[event] is at most the bound, for
-/// every training set, and the event has probability 1 − δ over rows and features together. Of the one draw that a
-/// model is, Markov's inequality says that it exceeds bound/δ' with probability δ' at most, or is outside the event.
-pub(crate) struct Distance {
-    pub(crate) bound: Option<f64>,
-    /// δ.
-    pub(crate) failure_probability: f64,
-    /// Columns from which on it is below the target's variance, where some number is.
-    pub(crate) columns: Option<f64>,
-}
-
-impl Distance {
-    /// bound/δ' at δ' = δ, and the probability 1 − δ − δ' it holds with, where that is above 0.
-    pub(crate) fn for_this_draw(&self) -> Vec<(&'static str, f64)> {
-        let probability = 1.0 - 2.0 * self.failure_probability;
-        let of_bound = |bound: f64| {
-            vec![("bound_for_this_draw", bound / self.failure_probability), ("probability_for_this_draw", probability)]
-        };
-        self.bound.filter(|bound| bound.is_finite() && probability > 0.0).map_or(Vec::new(), of_bound)
-    }
-
-    /// How it is said.
-    pub(crate) fn wording(self, evidence: &Evidence) -> Wording {
-        let delta = self.failure_probability;
-        let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
-        let this_draw = match self.for_this_draw()[..] {
-            [(_, bound), _] => format!(
-                "; for the features drawn here alone it is at most {} with probability {}",
-                rounded_up(bound),
-                percent(2.0 * delta)
-            ),
-            _ => String::new(),
-        };
-        let enough = match self.columns {
-            Some(columns) => format!("{columns} features at this lambda, or a larger lambda,"),
-            None => "more rows or a larger lambda".into(),
-        };
-        Wording {
-            claim: format!(
-                "on average over new inputs and over draws of the features, the squared difference between a model like \
-                 this one and the exact kernel method{} is at most {}, leaving out draws outside an event that rows and \
-                 features meet with probability {}",
-                summed(evidence),
-                rounded_up(self.bound.unwrap_or(f64::INFINITY)),
-                percent(delta),
-            ),
-            context: format!("{this_draw}; the target's variance is {variance}"),
-            emptiness: format!(
-                "which is no better than the target's variance {variance}; {enough} would make it informative"
-            ),
-        }
     }
 }
 
@@ -266,18 +193,22 @@ mod tests {
     }
 
     #[test]
-    fn a_small_ridge_is_said_to_be_too_small() {
+    fn a_small_ridge_is_refused_with_one_that_is_large_enough() {
         let guarantee = theorem1(&Evidence { ridge: 0.29, ..evidence() }, 0.05);
         assert_eq!(guarantee.status, Status::NotApplicable);
-        assert!(guarantee.statement.starts_with("Not a guarantee"));
-        assert!(guarantee.statement.contains("A lambda of 0.4891 would be"), "{}", guarantee.statement);
+        assert!(guarantee.statement.starts_with("Does not apply: requires a large enough lambda"));
+        assert!(
+            guarantee.statement.contains("at least 0.4891; here 0.2900. Use lambda ≥ 0.4891."),
+            "{}",
+            guarantee.statement
+        );
     }
 
     #[test]
     fn dependent_draws_weights_and_unbounded_features_are_violations() {
         let dependent = theorem1(&Evidence { draws_independent: false, ..evidence() }, 0.05);
         assert_eq!(dependent.status, Status::NotApplicable);
-        assert!(dependent.statement.contains("independent of each other"), "{}", dependent.statement);
+        assert!(dependent.statement.contains("requires independent feature draws"), "{}", dependent.statement);
         let weighted = theorem1(&Evidence { rows_weighted: true, ..evidence() }, 0.05);
         assert_eq!(weighted.status, Status::NotApplicable);
         let unbounded = remark1(&Evidence { feature_bound: None, ..evidence() }, 0.05);
@@ -299,7 +230,7 @@ mod tests {
 
     /// b = 1, m = 2 and λ = ½ make Remark 1 the variance itself: one draw more is below it.
     #[test]
-    fn the_variance_itself_is_no_news_and_asks_for_one_draw_more() {
+    fn a_bound_equal_to_the_variance_is_vacuous_and_one_more_draw_is_enough() {
         let evidence = Evidence {
             feature_bound: Some(1.0),
             feature_count: 4,
@@ -316,52 +247,52 @@ mod tests {
     }
 
     #[test]
-    fn kernels_without_a_bound_are_told_so_with_what_would_help() {
+    fn unbounded_features_are_refused_with_a_remedy() {
         let unbounded = Evidence { feature_bound: None, ..evidence() };
         for found in [theorem1(&unbounded, 0.05), theorem1_sharp(&unbounded, 0.05), remark1(&unbounded, 0.05)] {
-            assert!(found.statement.ends_with("Another kernel would have it."), "{}", found.statement);
+            assert!(found.statement.ends_with("Choose a different kernel."), "{}", found.statement);
         }
     }
 
-    /// What a certify job cannot mend is said before it runs.
+    /// A certify job is not recommended where it could not help.
     #[test]
-    fn violations_that_are_known_come_before_the_exact_solution() {
+    fn known_violations_come_before_the_missing_exact_solution() {
         let unsolved = Evidence { exact: None, ..evidence() };
         let dependent = Evidence { draws_independent: false, ..unsolved.clone() };
         for found in [theorem1_sharp(&dependent, 0.05), eq31(&dependent)] {
             assert_eq!(found.lacks, None);
-            assert!(found.statement.ends_with("sampling plain would have it."), "{}", found.statement);
+            assert!(found.statement.ends_with("Use plain sampling."), "{}", found.statement);
         }
         let small = theorem1_sharp(&Evidence { ridge: 0.29, ..unsolved }, 0.05);
         assert_eq!(small.lacks, None);
-        assert!(small.statement.ends_with("A lambda of 0.4891 would be."), "{}", small.statement);
+        assert!(small.statement.ends_with("Use lambda ≥ 0.4891."), "{}", small.statement);
     }
 
-    /// 4·2/200·0.037 = 0.00148 on average; 20 times that for one draw, both failures at 5 %.
+    /// 4·2/200·0.037 = 0.00148 on average; 20 times that for one draw, with δ = δ' = 5%.
     #[test]
-    fn what_is_proved_is_a_mean_over_draws_and_markov_tells_of_one() {
+    fn the_bound_is_a_mean_over_draws_and_markov_bounds_one_draw() {
         let found = theorem1(&evidence(), 0.05);
         assert!((found.inputs["bound_for_this_draw"] - 0.0296).abs() < 1e-12);
         assert!((found.inputs["probability_for_this_draw"] - 0.9).abs() < 1e-12);
-        assert!(found.statement.contains("on average over new inputs and over draws of the features"));
-        assert!(found.statement.contains("drawn here alone it is at most 0.0296"), "{}", found.statement);
-        assert!(found.statement.contains("with probability 90 %"), "{}", found.statement);
+        assert!(found.statement.starts_with("Averaged over new inputs and feature draws"), "{}", found.statement);
+        assert!(found.statement.contains("the average over new inputs is at most 0.0296"), "{}", found.statement);
+        assert!(found.statement.contains("with probability at least 90%"), "{}", found.statement);
         let half = theorem1(&evidence(), 0.5);
         assert_eq!(half.inputs.get("bound_for_this_draw"), None);
-        assert!(!half.statement.contains("drawn here alone"), "{}", half.statement);
+        assert!(!half.statement.contains("For the features of this model"), "{}", half.statement);
     }
 
     #[test]
-    fn dependent_draws_are_told_what_sampling_would_do() {
+    fn dependent_draws_are_refused_with_the_sampling_to_use() {
         let dependent = Evidence { draws_independent: false, ..evidence() };
         for guarantee in [theorem1(&dependent, 0.05), eq31(&dependent)] {
             assert_eq!(guarantee.status, Status::NotApplicable);
-            assert!(guarantee.statement.ends_with("sampling plain would have it."), "{}", guarantee.statement);
+            assert!(guarantee.statement.ends_with("Use plain sampling."), "{}", guarantee.statement);
         }
     }
 
     #[test]
-    fn without_an_exact_solve_there_is_the_worst_case_alone() {
+    fn without_an_exact_solve_the_worst_case_is_used() {
         let evidence = Evidence { exact: None, ..evidence() };
         assert_eq!(theorem1(&evidence, 0.05).value, remark1(&evidence, 0.05).value);
         assert_eq!(remark1(&evidence, 0.05).status, Status::Conditional);
@@ -379,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn classifiers_have_none_of_them() {
+    fn no_bound_applies_to_a_classifier() {
         let classifier = Evidence { loss: LossKind::Logistic, target_mean_square: None, ..evidence() };
         let all = [
             theorem1(&classifier, 0.05),

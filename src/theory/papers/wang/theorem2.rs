@@ -1,23 +1,22 @@
-//! Theorem 2: how small the error can be at best, for sign features.
+//! Theorem 2: a lower bound on the error of sign features.
 //!
 //! As printed, E(f_s − f)² at a training row is at least (1/s)(sλ/(1+sλ))²(Q − ‖Kα‖²/n). The proof
-//! bounds ‖K̃‖ from below where it needs it from above, and in simulations the printed value exceeds
-//! the truth. With tr K̃ = n, which sign features have, the step that is needed gives (λ/(1+λ))²
-//! instead: that one is a lower bound, and loose.
+//! bounds ‖K̃‖ from below where it needs an upper bound, and in simulations the printed value exceeds
+//! the truth. For sign features tr K̃ = n, and the missing step gives (λ/(1+λ))² instead, which is a
+//! loose lower bound.
 
-use super::theorem1::ridge_only;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, rounded_down};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const THEOREM2: Source = Source {
     id: "wang.theorem2",
-    paper: "Wang 2019, Theorem 2, repaired: (lambda/(1+lambda))^2 for (s lambda/(1+s lambda))^2",
-    bounds: "E (f_s(x) - f(x))^2 over the features and the training rows, from below",
+    paper: "Wang 2019, Theorem 2, repaired: (lambda/(1+lambda))^2 instead of (s lambda/(1+s lambda))^2",
+    bounds: "mean of (f_s(x) - f(x))^2 over feature draws and training rows x, from below",
     form: Form::Bound,
 };
 
-/// (1/s)(sλ/(1+sλ))²(Q − ‖Kα‖²/n), the printed order, which is no bound. [W, Thm 2]
+/// (1/s)(sλ/(1+sλ))²(Q − ‖Kα‖²/n), as printed, which is not a bound. [W, Thm 2]
 pub fn printed_order(feature_count: usize, ridge: f64, core: f64) -> f64 {
     let s = feature_count as f64;
     shrinkage(s * ridge) * core / s
@@ -35,16 +34,16 @@ fn shrinkage(ridge: f64) -> f64 {
 /// `wang.theorem2`: sign features only.
 pub fn theorem2(evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
-        return ridge_only(THEOREM2, evidence);
+        return THEOREM2.unavailable(evidence.is_not_ridge());
     }
     if !evidence.sign_features {
         return THEOREM2.unavailable(
-            "the features are signs, those of the angular kernel, which these are not",
-            "A model with the kernel angular would have it.",
+            Assumption::violated("sign features", "the features are not those of the angular kernel")
+                .with_remedy("Use the kernel angular."),
         );
     }
     let mut assumptions = vec![
-        Assumption::checked("the features are signs, so that the trace of the approximate kernel matrix is n"),
+        Assumption::checked("sign features, for which the trace of the approximate kernel matrix is n"),
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
     ];
@@ -53,7 +52,7 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
     else {
         return THEOREM2.unmeasured(Lack::ExactSolution, assumptions);
     };
-    // Q − ‖Kα‖²/n ≥ 0 because ‖K‖ ≤ n; rounding may say otherwise.
+    // Q − ‖Kα‖²/n ≥ 0 because ‖K‖ ≤ n; rounding may make it negative.
     let core = (q - fitted / evidence.sample_count as f64).max(0.0);
     let bound = repaired_bound(evidence.feature_count, evidence.ridge, core);
     THEOREM2.guarantee(Finding {
@@ -71,12 +70,13 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
         .into(),
         wording: Wording {
             claim: format!(
-                "on average over the features, the squared difference between this model and the exact kernel method at \
-                 a training row is at least {}",
+                "averaged over feature draws and training rows, the squared difference between this model and the exact \
+                 kernel method is at least {}",
                 rounded_down(bound)
             ),
-            context: ", so that no better can be expected of this many sign features".into(),
-            emptiness: "which says nothing".into(),
+            comparison: ": no model with this many sign features does better on average".into(),
+            uninformative: "A squared difference is never negative, so this adds nothing.".into(),
+            ..Wording::default()
         },
         ..Finding::default()
     })
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_about_sign_features_alone_and_the_printed_order_is_no_value() {
+    fn it_covers_only_sign_features_and_the_printed_order_is_not_its_value() {
         let cosine = Evidence { exact: Some(exact(0.4, 3.0)), ..ridge_fit() };
         assert_eq!((theorem2(&cosine).status, theorem2(&cosine).value), (Status::NotApplicable, None));
         let sign = Evidence { sign_features: true, feature_bound: Some(1.0), kernel_fixed_in_advance: true, ..cosine };
@@ -108,6 +108,6 @@ mod tests {
         assert_eq!(theorem2(&unsolved).lacks, Some(Lack::ExactSolution));
         let dependent = theorem2(&Evidence { draws_independent: false, ..unsolved });
         assert_eq!(dependent.lacks, None);
-        assert!(dependent.statement.ends_with("sampling plain would have it."), "{}", dependent.statement);
+        assert!(dependent.statement.ends_with("Use plain sampling."), "{}", dependent.statement);
     }
 }

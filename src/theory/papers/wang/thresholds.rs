@@ -1,4 +1,4 @@
-//! How large λ must be for the event of Theorem 1, Ξ ≼ G + λI, to have probability 1 − δ.
+//! The smallest λ for which the event of Theorem 1, Ξ ≼ G + λI, has probability at least 1 − δ.
 
 /// Smallest λ of Theorem 1 as printed: (2b/√n)·√log(s/δ). [W, Thm 1]
 pub fn threshold_printed(
@@ -17,7 +17,7 @@ pub fn threshold_proof(feature_bound: f64, sample_count: usize, feature_count: u
     feature_bound * (8.0 * log_ratio(feature_count, failure_probability) / (3.0 * n)).sqrt()
 }
 
-/// The same without Lemma 3's last simplification, which also asks for ε ≤ b:
+/// The same without Lemma 3's last simplification, which also requires ε ≤ b:
 /// b(ℓ/3n + √((ℓ/3n)² + 2ℓ/n)) with ℓ = log(s/δ), matrix Bernstein inverted. [follows from W, Lemma 3]
 pub fn threshold_bernstein(
     feature_bound: f64,
@@ -28,7 +28,7 @@ pub fn threshold_bernstein(
     feature_bound * bernstein_root(log_ratio(feature_count, failure_probability), sample_count as f64)
 }
 
-/// The λ that we ask for: the Bernstein threshold, or b where that is smaller, since Ξ ≼ bI always.
+/// The λ that we require: the Bernstein threshold, or b where that is smaller, since Ξ ≼ bI always.
 pub fn threshold(feature_bound: f64, sample_count: usize, feature_count: usize, failure_probability: f64) -> f64 {
     threshold_bernstein(feature_bound, sample_count, feature_count, failure_probability).min(feature_bound)
 }
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// Each gives away less than the one before, up to b, where Ξ ≼ bI ends the matter.
+    /// Each is smaller than the one before, and none exceeds b, because Ξ ≼ bI always holds.
     #[test]
     fn the_checked_threshold_is_the_smallest_that_is_proved() {
         let (printed, proof) = (threshold_printed(1.0, 100, 50, 0.05), threshold_proof(1.0, 100, 50, 0.05));
