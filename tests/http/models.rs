@@ -189,7 +189,7 @@ async fn guarantees_follow_delta_and_the_ridge() {
     let safe = service.get("/api/v1/models/safe/guarantees?delta=0.05").await.ok(200);
     let certified = guarantee(&safe, "bochner.theorem1_relative");
     assert_eq!(certified["status"], "conditional", "{certified}");
-    assert!(certified["statement"].as_str().unwrap().contains("95 %"), "{certified}");
+    assert!(certified["statement"].as_str().unwrap().contains("95%"), "{certified}");
     assert!(safe["measured"]["exact_krr_error"].as_f64() < certified["value"].as_f64());
     assert!(certified["inputs"]["sharper_bound"].as_f64() < certified["value"].as_f64());
     // Estimates and rates claim no probability, and what was not measured has no value.

@@ -21,6 +21,8 @@ mod planner;
 mod ridge;
 mod soundness;
 mod spectrum;
+mod statement_cases;
+mod statements;
 mod tables;
 mod targets;
 mod training;
