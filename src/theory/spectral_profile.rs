@@ -245,9 +245,9 @@ mod tests {
         let regime = profile.regime.unwrap();
         assert_eq!((regime.kind, regime.rank), ("polynomial", None));
         assert!((regime.fit.unwrap().exponent - 2.0).abs() < 1e-9 && regime.fit.unwrap().residual < 1e-9);
-        assert_eq!(regime.statement, "the eigenvalues decay like i^-2.00");
+        assert_eq!(regime.statement, "the spectrum decays like i^-2.00");
         let hinge = spectral_profile(&Evidence { loss: LossKind::Hinge, ..evidence.clone() });
-        assert!(hinge.regime.unwrap().statement.contains("the learning rate 1/sqrt(n)"));
+        assert!(hinge.regime.unwrap().statement.contains("the learning rate is then 1/sqrt(n)"));
         let softmax = Evidence { loss: LossKind::Logistic, target_count: 3, ..evidence.clone() };
         assert!(!spectral_profile(&softmax).regime.unwrap().statement.contains("rate"));
         let curve = profile.effective_dimension.unwrap();

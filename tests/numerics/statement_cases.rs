@@ -134,7 +134,7 @@ fn ridge() -> Vec<Evidence> {
         Evidence { ridge: 0.29, ..plain() },
         Evidence { ridge: 1e-5, sample_count: 100_000, ..measured() },
         Evidence { ridge: 0.01, sample_count: 16, feature_bound: Some(1.0), ..measured() },
-        Evidence { ridge: 0.01, sample_count: 4, feature_bound: Some(1.0), ..measured() },
+        Evidence { ridge: 0.01, sample_count: 4, feature_bound: Some(1.0), kernel: None, ..measured() },
         Evidence { ridge: 2.0, kernel: None, exact: None, ..measured() },
         Evidence { ridge: 0.9, ..measured() },
         Evidence { feature_count: 20, draw_count: 20, ..measured() },
@@ -170,7 +170,7 @@ fn uninformative() -> Vec<Evidence> {
         Evidence { exact: exact(20.0, 3.0), sample_count: 100_000, ridge: 0.005, ..plain() },
         Evidence { sample_count: 100_000, ridge: 0.005, target_mean_square: Some(0.31), ..plain() },
         Evidence { sign_features: true, feature_bound: Some(1.0), exact: exact(0.01, 3.0), ..plain() },
-        Evidence { certificate: certificate(59, 0.543, 0.01), ..measured() },
+        Evidence { certificate: certificate(59, 0.5413, 0.01), ..measured() },
         Evidence { certificate: certificate(900, 1.0, 0.4), ..measured() },
     ]
 }

@@ -49,7 +49,7 @@ fn name(status: Status) -> String {
 }
 
 fn number(value: f64) -> String {
-    if value.abs() >= 1e-3 && value.abs() < 1e7 {
+    if value == 0.0 || value.abs() >= 1e-3 && value.abs() < 1e7 {
         format!("{}", (value * 1e4).round() / 1e4)
     } else {
         format!("{value:.3e}")
@@ -64,13 +64,13 @@ fn state(assumption: &Assumption) -> &'static str {
     }
 }
 
-/// Statement, value and assumptions.
-fn claim(guarantee: &Guarantee) -> String {
+/// The value, and the assumptions unless a claim of the same status has shown them.
+fn claim(guarantee: &Guarantee, first: bool) -> String {
     let mut text = format!("> {}\n\n", guarantee.statement);
     let probability = guarantee.probability.map_or(String::new(), |p| format!(", probability {}", number(p)));
     let value = guarantee.value.map_or("none".to_owned(), number);
-    writeln!(text, "Value: {value}{probability}. Assumptions:").unwrap();
-    for assumption in &guarantee.assumptions {
+    writeln!(text, "Value: {value}{probability}.{}", if first { " Assumptions:" } else { "" }).unwrap();
+    for assumption in guarantee.assumptions.iter().filter(|_| first) {
         let numbers = match (assumption.have, assumption.need) {
             (Some(have), Some(need)) => format!(" (required {}, here {})", number(need), number(have)),
             _ => String::new(),
@@ -94,7 +94,7 @@ fn shared_sentences(all: &[Guarantee]) -> BTreeMap<String, (String, BTreeSet<&'s
 
 fn section(id: &str, all: &[Guarantee], shared: &BTreeMap<String, (String, BTreeSet<&'static str>)>) -> String {
     let own: Vec<&Guarantee> = all.iter().filter(|guarantee| guarantee.id == id).collect();
-    let mut text = format!("\n## {id}\n\n{}. Value: {}.\n", own[0].paper, own[0].bounds);
+    let mut text = format!("\n## {id}\n\nSource: {}. Value: {}.\n", own[0].paper, own[0].bounds);
     for status in STATUSES {
         let mut seen = BTreeSet::new();
         let mut shown = String::new();
@@ -106,8 +106,12 @@ fn section(id: &str, all: &[Guarantee], shared: &BTreeMap<String, (String, BTree
                 vec![shape(&guarantee.statement)]
             };
             let new = shapes.iter().any(|shape| !seen.contains(shape) && !shared.contains_key(shape));
-            if shown.is_empty() && !refused || new {
-                shown += &if refused { format!("> {}\n\n", guarantee.statement) } else { claim(guarantee) };
+            if shown.is_empty() || new {
+                shown += &if refused {
+                    format!("> {}\n\n", guarantee.statement)
+                } else {
+                    claim(guarantee, shown.is_empty())
+                };
                 seen.extend(shapes);
             }
         }

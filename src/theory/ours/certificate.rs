@@ -159,8 +159,8 @@ fn remedy(by_rows: bool) -> &'static str {
 }
 
 fn too_few_rows(needed: usize, count: usize) -> Assumption {
-    Assumption::violated(format!("at least {needed} held-out rows"), format!("only {count} are available"))
-        .with_remedy("Hold out more rows.")
+    let available = if count == 1 { "only 1 is available".to_owned() } else { format!("only {count} are available") };
+    Assumption::violated(format!("at least {needed} held-out rows"), available).with_remedy("Hold out more rows.")
 }
 
 /// The comparison on held-out rows; none unless the model is a ridge fit.
@@ -180,7 +180,7 @@ fn held_out_rows_independent() -> Assumption {
 }
 
 fn solver_accounted_for() -> Assumption {
-    Assumption::checked("an error of the exact solver within the limit of its residual, which is added to the bound")
+    Assumption::checked("an error of the exact solver that is bounded by its residual and added to the bound")
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
             claim: claim(evidence, quantile, failure_probability),
             detail: detail.into(),
             uninformative: format!(
-                "delta = {} requires at least {} calibration rows; only {} are available. Hold out more rows or use a larger \
+                "At delta = {}, at least {} calibration rows are required; only {} are available. Hold out more rows or use a larger \
                  delta.",
                 as_given(failure_probability),
                 fewest_scores(failure_probability),
@@ -191,7 +191,7 @@ mod tests {
         let strict = conformal(&classifier, 0.01);
         assert_eq!((strict.status, strict.value), (Status::Vacuous, None));
         assert!(
-            strict.statement.contains("requires at least 99 calibration rows; only 19 are available"),
+            strict.statement.contains("at least 99 calibration rows are required; only 19 are available"),
             "{}",
             strict.statement
         );

@@ -34,7 +34,7 @@ pub fn fresh_features(evidence: &Evidence) -> Guarantee {
 fn enough_features(evidence: &Evidence) -> Option<Assumption> {
     let (dimension, _) = evidence.effective_dimension()?;
     let (have, need) = (evidence.feature_count as f64, FEATURES_PER_DIMENSION * dimension);
-    let text = "25 features per effective dimension, since with fewer the estimate is too large";
+    let text = "25 features per effective dimension, because the estimate is too large with fewer";
     let found =
         if have < need { Assumption::at_least(text, have, need) } else { Assumption::of_order(text, have, need) };
     Some(found.with_remedy("Use more features or a larger lambda."))
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(fresh_features(&ridge_fit()).value, None);
         let few = fresh_features(&Evidence { feature_count: 24, draw_count: 24, ..evidence.clone() });
         assert_eq!((few.value, few.status), (Some(0.02), Status::NotApplicable));
-        assert!(few.statement.contains("too large: at least 25; here 24. Use more features"), "{}", few.statement);
+        assert!(few.statement.contains("with fewer: at least 25; here 24. Use more features"), "{}", few.statement);
         // Measuring it would not help either.
         let estimates = ErrorEstimates::default();
         let unmeasured = fresh_features(&Evidence { feature_count: 24, draw_count: 24, estimates, ..evidence });

@@ -37,8 +37,8 @@ pub fn jackknife(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.jackknife.ok_or(Lack::Jackknife);
     let own = evidence.effective_dimension().map(|(dimension, _)| {
         Assumption::of_order(
-            "at least ten features per effective dimension, or extra features drawn in training, which is done if there \
-             are few features and not too many rows; otherwise the estimate is less reliable",
+            "at least ten features per effective dimension; otherwise the estimate is less reliable, unless training drew \
+             extra features, as it does for few features and not too many rows",
             evidence.feature_count as f64,
             FEATURES_PER_DIMENSION * dimension,
         )
@@ -58,9 +58,7 @@ pub(crate) fn measured_error(
     let mut assumptions = vec![
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
-        Assumption::assumed(format!(
-            "that {by} gives the same error as drawing new features, as it did in simulations"
-        )),
+        Assumption::assumed(format!("an error from {by} equal to that of new feature draws, as in simulations")),
     ];
     assumptions.extend(own);
     let error = match error {

@@ -104,7 +104,7 @@ fn remedy(b: f64, n: usize, s: usize, delta: f64) -> String {
             format!("Use lambda ≥ {}; Theorem 1 needs only lambda ≥ {}.", rounded_up(own), rounded_up(any))
         }
         None => {
-            format!("With so few rows, no lambda is large enough; Theorem 1 needs lambda ≥ {}.", rounded_up(any))
+            format!("Use more rows; Theorem 1 needs only lambda ≥ {}.", rounded_up(any))
         }
     }
 }
@@ -151,7 +151,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         have: Some(evidence.ridge),
         need: Some(need),
         state: if t < 1.0 { AssumptionState::Checked } else { AssumptionState::Violated },
-        shortfall: if need.is_finite() { String::new() } else { "there are too few rows for any lambda".into() },
+        shortfall: if need.is_finite() { String::new() } else { "no lambda is large enough with so few rows".into() },
         ..Assumption::checked(text).with_remedy(remedy(b, n, s, failure_probability))
     };
     let mut assumptions = vec![
@@ -242,7 +242,7 @@ mod tests {
         assert_ne!(theorem1_relative(&Evidence { ridge: named, ..few.clone() }, 0.05).status, Status::NotApplicable);
         assert!(found.statement.contains("Theorem 1 needs only lambda ≥ 1.000."), "{}", found.statement);
         let fewer = theorem1_relative(&Evidence { sample_count: 4, ..few }, 0.05);
-        assert!(fewer.statement.contains("With so few rows, no lambda is large enough"), "{}", fewer.statement);
+        assert!(fewer.statement.contains("no lambda is large enough with so few rows"), "{}", fewer.statement);
     }
 
     #[test]

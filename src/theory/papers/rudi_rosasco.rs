@@ -201,7 +201,7 @@ fn guarantee(
         estimated,
         wording: Wording {
             claim: format!(
-                "the excess risk is of the order {} for {} rows, the learning rate of the exact method, with about \
+                "the excess risk is of the order of {} for {} rows, the learning rate of the exact method, with about \
                  {columns} features times a constant that the paper does not state",
                 rounded_up(rate.risk),
                 evidence.sample_count

@@ -66,7 +66,7 @@ pub fn theorem1(evidence: &Evidence, failure_probability: f64) -> Guarantee {
             .with_remedy(format!("Score the pool on at least {rows} rows.")),
         evidence.features_bounded(),
         evidence.draws_by_leverage(),
-        Assumption::assumed("moderate constants of its three terms, which the paper does not state"),
+        Assumption::assumed("moderate constants in the three terms, which the paper does not state"),
     ];
     assumptions.extend(evidence.rows_and_choices());
     THEOREM1.guarantee(Finding {

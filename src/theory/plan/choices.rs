@@ -23,8 +23,8 @@ pub(super) enum PlannedSampling {
 impl PlannedSampling {
     fn words(self) -> &'static str {
         match self {
-            Self::Plain => "plain sampling",
-            Self::Leverage => "sampling by leverage, which is not offered yet",
+            Self::Plain => "plain",
+            Self::Leverage => "by leverage, which is not offered yet",
         }
     }
 }
@@ -118,7 +118,7 @@ impl PlanProblem {
         }
         let why = format!(
             "the regularised kernel matrix is within a factor 1 ± {} of the exact one with probability at least {} over the \
-             feature draws, if its largest eigenvalue is at least n lambda, with {}",
+             feature draws, if its largest eigenvalue is at least n lambda and sampling is {}",
             as_given(delta),
             self.probability(),
             sampling.words()
@@ -150,8 +150,8 @@ impl PlanProblem {
         }
         let why = format!(
             "a logistic or hinge classifier of two labels learns at the rate of the exact one with probability at least {}, \
-             if the best function lies in the kernel's space and the rows are drawn independently from one distribution, \
-             with {}",
+             if the best function lies in the kernel's space, the rows are drawn independently from one distribution \
+             and sampling is {}",
             self.probability(),
             sampling.words()
         );

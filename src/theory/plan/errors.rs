@@ -9,7 +9,7 @@ use crate::theory::statement::words::{as_given, rounded_down, rounded_up};
 
 /// The assumptions of the theorems on random rows, as a clause.
 pub(super) const IID_ROWS: &str =
-    "if rows and new inputs are drawn independently from one distribution, with plain sampling";
+    "rows and new inputs are drawn independently from one distribution and sampling is plain";
 
 /// The steps of the search for a large enough λ: first doubling, then bisection.
 const DOUBLINGS: usize = 1_100;
@@ -99,7 +99,7 @@ impl PlanProblem {
             Search::Enough(draws) => {
                 let why = format!(
                     "averaged over new inputs and feature draws, the squared difference to the exact method is at most {}, \
-                     counting only rows and features inside an event of probability at least {}, {IID_ROWS}",
+                     counting only rows and features inside an event of probability at least {}, if {IID_ROWS}",
                     as_given(error),
                     self.probability()
                 );

@@ -28,7 +28,7 @@ impl Evidence {
     pub(crate) fn has_no_features() -> Assumption {
         Assumption::violated(
             "random features",
-            "the model is the exact kernel method itself, so there is no distance to it to bound",
+            "the model is the exact kernel method itself, so there is no distance to bound",
         )
     }
 

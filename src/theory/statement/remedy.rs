@@ -34,7 +34,7 @@ impl Lack {
             Self::Leverage => "the largest leverage of a feature at several values of lambda",
             Self::ExactSolution => "the exact solution of the kernel system",
             Self::Dimension => "the effective dimension of the kernel",
-            Self::SpectralDelta => "a factor Delta < 1 within which the kernel matrix is approximated",
+            Self::SpectralDelta => "an approximation of the kernel matrix within a factor 1 ± Delta with Delta < 1",
             Self::Comparison => "a comparison with the exact kernel method on held-out rows",
             Self::Jackknife => "an error estimate from leaving out features",
             Self::FreshFeatures => "an error estimate from unused features",

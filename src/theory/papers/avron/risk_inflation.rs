@@ -129,10 +129,12 @@ fn approximation(evidence: &Evidence, delta: f64, measured: bool) -> Assumption 
 
 /// ‖K‖₂ ≥ 1. If the features are bounded, k(x,x) ≥ 1 and so ‖K‖₂ ≥ tr K/n ≥ 1.
 fn norm_at_least_one(evidence: &Evidence) -> Assumption {
-    let text = "a largest eigenvalue of K of at least 1";
+    let text = "a spectral norm of K large enough for the lemma";
     let n = evidence.sample_count as f64;
     match (evidence.feature_bound, evidence.kernel.as_ref().and_then(|kernel| kernel.largest)) {
-        (Some(_), _) => Assumption::checked(format!("{text}, because k(x,x) >= 1 makes the trace of K at least n")),
+        (Some(_), _) => {
+            Assumption::checked(format!("{text}: at least 1, because k(x,x) >= 1 makes the trace of K at least n"))
+        }
         (None, Some(largest)) => Assumption::at_least(text, n * largest, 1.0),
         (None, None) => match evidence.largest_at_least() {
             Some(known) => Assumption::at_least_by_bound(text, n * known, 1.0),

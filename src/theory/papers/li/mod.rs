@@ -68,7 +68,7 @@ fn lipschitz(loss: LossKind) -> Assumption {
         }
         LossKind::Squared => {
             Assumption::violated("a Lipschitz loss", "the squared loss of ridge regression is not Lipschitz")
-                .with_remedy("Use the learner logistic or hinge, which are classifiers.")
+                .with_remedy("The theorem covers only the learners logistic and hinge.")
         }
     }
 }
@@ -97,8 +97,10 @@ pub fn corollary2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
 fn two_labels(evidence: &Evidence) -> Assumption {
     match (evidence.target_count, evidence.loss) {
         (0 | 1, _) => Assumption::checked("two labels"),
-        (_, LossKind::Hinge) => Assumption::assumed("two labels: each label is set against the rest by itself"),
-        _ => Assumption::violated("two labels", "softmax separates more than two")
+        (_, LossKind::Hinge) => {
+            Assumption::assumed("two labels, because each label is set against the rest separately")
+        }
+        _ => Assumption::violated("two labels", "there are more than two, learned by softmax")
             .with_remedy("Use the learner hinge, which sets each label against the rest."),
     }
 }

@@ -98,15 +98,15 @@ pub(crate) fn describe_rate(decay: Decay, by_leverage: bool) -> String {
     };
     let sampling = if by_leverage { "drawn by leverage" } else { "drawn from the kernel" };
     let decay = describe_decay(decay);
-    format!("{decay}, which gives the learning rate {rate} with on the order of {features} features {sampling}")
+    format!("{decay}; the learning rate is then {rate}, given on the order of {features} features {sampling}")
 }
 
 /// The decay of a spectrum as a clause.
 pub(crate) fn describe_decay(decay: Decay) -> String {
     match decay {
-        Decay::FiniteRank(rank) => format!("the eigenvalues have finite rank {rank}"),
-        Decay::Exponential(_) => "the eigenvalues decay exponentially".into(),
-        Decay::Polynomial(fit) => format!("the eigenvalues decay like i^-{:.2}", fit.exponent),
+        Decay::FiniteRank(rank) => format!("the spectrum has finite rank {rank}"),
+        Decay::Exponential(_) => "the spectrum decays exponentially".into(),
+        Decay::Polynomial(fit) => format!("the spectrum decays like i^-{:.2}", fit.exponent),
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         let term = theorem2(&classifier, 0.05);
         assert_eq!((term.form, term.status), (Form::Term, Status::Conditional));
         assert!(term.statement.contains("exponentially"), "{}", term.statement);
-        assert!(term.statement.contains("log(n)/n with on the order of n^2 features drawn from the kernel"));
+        assert!(term.statement.contains("log(n)/n, given on the order of n^2 features drawn from the kernel"));
         assert!((term.inputs["exponential_rate"] - 0.5).abs() < 1e-9);
         let few = theorem2(&Evidence { feature_count: 200, draw_count: 200, ..classifier.clone() }, 0.05);
         assert_eq!(few.status, Status::NotApplicable);

@@ -86,7 +86,7 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
     let assumptions = vec![
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
-        Assumption::assumed("a true constant of 1 instead of the 4b of Theorem 1, which is unproved"),
+        Assumption::assumed("a constant of 1 in place of the 4b of Theorem 1, which is unproved"),
     ];
     let Some(exact) = &evidence.exact else { return EQ31.unmeasured(Lack::ExactSolution, assumptions) };
     let value = exact.quadratic_form / evidence.feature_count as f64;

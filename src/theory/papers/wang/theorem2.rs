@@ -39,7 +39,7 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
     if !evidence.sign_features {
         return THEOREM2.unavailable(
             Assumption::violated("sign features", "the features are not those of the angular kernel")
-                .with_remedy("Use the kernel angular."),
+                .with_remedy("Use the angular kernel."),
         );
     }
     let mut assumptions = vec![
