@@ -1,16 +1,16 @@
-//! How a fit went; the same for the same data, spec and seed.
+//! The report of a fit. The same data, spec and seed give the same report.
 
 use crate::features::Precision;
 use crate::solver::{ClassifierEvidence, ExactEvidence, Method, PathPoint};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What a fit tells about itself.
+/// Rows, settings, solver and errors of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitReport {
-    /// Rows the weights were fitted on, those of earlier versions among them.
+    /// Rows the weights were fitted on, including those of earlier versions.
     pub training_rows: usize,
-    /// The version that rows were added to, where this is an update.
+    /// The version that rows were added to, if this is an update.
     pub base_version: Option<u32>,
     /// Rows that this update added to the fit.
     pub added_rows: Option<usize>,
@@ -20,7 +20,7 @@ pub struct FitReport {
     pub calibration_rows: usize,
     /// Rows without a target.
     pub unlabelled_rows: usize,
-    /// d, after encoding.
+    /// d, the number of inputs after encoding.
     pub input_dim: usize,
     /// Inputs that never vary and therefore have no effect.
     pub constant_inputs: usize,
@@ -28,48 +28,48 @@ pub struct FitReport {
     pub filled_cells: u64,
     /// Largest |scaled input| of the training rows; above 10 an outlier dominates its column.
     pub largest_input: f64,
-    /// s.
+    /// s, the number of features.
     pub feature_count: usize,
-    /// λ as used.
+    /// The λ that was used, given or searched for.
     pub lambda: f64,
-    /// σ as used; none for kernels without one.
+    /// The σ that was used; none for kernels without one.
     pub bandwidth: Option<f64>,
-    /// In which features were made.
+    /// The precision of the features.
     pub precision: Precision,
-    /// How the weights were found.
+    /// The method that found the weights, with its evidence.
     pub solver: SolverReport,
-    /// How good the predictions are.
+    /// Errors on the training and validation rows.
     pub errors: ErrorReport,
-    /// What the user should know.
+    /// Problems that the user should act on.
     pub warnings: Vec<String>,
 }
 
-/// How the weights were found.
+/// The method that found the weights, with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum SolverReport {
-    /// By one linear system.
+    /// One linear system.
     Ridge(RidgeReport),
-    /// By iteration.
+    /// An iteration.
     Classifier(ClassifierReport),
-    /// By the exact kernel system.
+    /// The exact kernel system.
     Exact(ExactReport),
 }
 
 /// The linear system of a ridge fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RidgeReport {
-    /// How it was solved.
+    /// The factorisation that solved it.
     pub method: Method,
-    /// Of the normal equations.
+    /// The relative residual of the normal equations.
     pub relative_residual: f64,
-    /// Upper estimate for G + λI.
+    /// An upper estimate of the condition number of G + λI.
     pub condition: f64,
-    /// Mean squared leave-one-out residual at the λ found, where λ was searched for. With several
-    /// outputs, as everywhere on the path, the mean of their errors in units of their variances.
+    /// Mean squared leave-one-out residual at the λ found, if λ was searched for. With several outputs, here and on the
+    /// path, the mean of their errors in units of their variances.
     pub loo_mse: Option<f64>,
-    /// Rows that mean was taken over.
+    /// The number of rows in that mean.
     pub loo_rows: usize,
-    /// Σ μ/(μ+λ), where λ was searched for.
+    /// Σ μ/(μ+λ), if λ was searched for.
     pub effective_dimension: Option<f64>,
     /// Every λ that was tried.
     pub lambda_path: Vec<PathPoint>,
@@ -78,25 +78,25 @@ pub struct RidgeReport {
 /// The exact kernel system of a model without features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExactReport {
-    /// How it was solved.
+    /// Iterations and residual of the solver.
     pub evidence: ExactEvidence,
-    /// What no prediction is further from the exact solution than, for all targets together: the residual allows
-    /// no more. None where k(x, x) has no largest value.
+    /// An upper bound on the distance of any prediction to the exact solution, over all targets together, from the
+    /// residual. None if k(x, x) is unbounded.
     pub solver_slack: Option<f64>,
-    /// Where λ was searched for, what it was searched on.
+    /// The features that λ was searched on, if it was searched for.
     pub search: Option<FeatureSearch>,
     /// Every λ that was tried, on random features.
     pub lambda_path: Vec<PathPoint>,
 }
 
-/// λ by the leave-one-out error of random features that stand for the kernel.
+/// A search for λ by the leave-one-out error of random features that approximate the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureSearch {
-    /// s.
+    /// s, the number of features.
     pub features: usize,
     /// The smallest leave-one-out error: of the features, not of this model.
     pub loo_mse: Option<f64>,
-    /// Rows that mean was taken over.
+    /// The number of rows in that mean.
     pub loo_rows: usize,
 }
 
@@ -105,7 +105,7 @@ pub struct FeatureSearch {
 pub struct ClassifierReport {
     /// Objective, certificate and effort.
     pub evidence: ClassifierEvidence,
-    /// Every λ that was tried, where it was searched for.
+    /// Every λ that was tried; empty if it was given.
     pub lambda_path: Vec<LossPoint>,
 }
 
@@ -120,16 +120,16 @@ pub struct LossPoint {
     pub validation_accuracy: f64,
 }
 
-/// How good the predictions are.
+/// Errors of the predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ErrorReport {
-    /// Of numbers.
+    /// Errors of predicted numbers.
     Numbers(NumberErrors),
-    /// Of labels.
+    /// Errors of predicted labels.
     Labels(LabelErrors),
 }
 
-/// Errors of predicted numbers; of several targets the means.
+/// Errors of predicted numbers; with several targets, the means over them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NumberErrors {
     /// Mean squared error on the training rows.
@@ -147,7 +147,7 @@ pub struct NumberErrors {
 /// The errors of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetErrors {
-    /// Its name.
+    /// The name of the target column.
     pub name: String,
     /// Mean squared error on the training rows.
     pub training_mse: f64,
@@ -159,29 +159,29 @@ pub struct TargetErrors {
     pub validation_mae: Option<f64>,
 }
 
-/// Errors of predicted labels on the validation rows; weighted rows count by their weight.
+/// Errors of predicted labels on the validation rows; rows are counted by their weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabelErrors {
     /// Every label with its training and validation rows.
     pub classes: Vec<ClassRowCounts>,
-    /// Share of right labels.
+    /// Share of correct labels.
     pub validation_accuracy: Option<f64>,
-    /// Mean over the labels that occur of the share that was found.
+    /// Mean recall over the labels that occur.
     pub validation_balanced_accuracy: Option<f64>,
-    /// Mean of −log of the probability of the right label.
+    /// Mean of −log of the probability of the true label.
     pub validation_log_loss: Option<f64>,
     /// Area under the ROC curve; for two labels only.
     pub validation_roc_auc: Option<f64>,
-    /// Rows are true labels, columns predicted ones; only up to a hundred labels.
+    /// Rows are true labels, columns predicted ones; only for up to a hundred labels.
     pub confusion: Option<Vec<Vec<f64>>>,
-    /// Mean over the rows of |share of right labels − confidence| of their bin.
+    /// Mean over the rows of |accuracy − confidence| of their bin.
     pub expected_calibration_error: Option<f64>,
-    /// Confidence against truth, in ten bins; empty ones are left out.
+    /// Confidence against accuracy in ten bins; empty bins are left out.
     pub reliability: Vec<ReliabilityBin>,
 }
 
 impl LabelErrors {
-    /// Before any row was predicted.
+    /// No errors yet: only the labels are known.
     pub fn unknown(classes: Vec<ClassRowCounts>) -> Self {
         Self {
             classes,
@@ -199,26 +199,26 @@ impl LabelErrors {
 /// A label and how often it occurs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRowCounts {
-    /// As in the table.
+    /// As written in the dataset.
     pub label: String,
-    /// Rows fitted on.
+    /// Rows with this label in the fit.
     pub training_rows: usize,
-    /// Rows held out.
+    /// Rows with this label among the validation rows.
     pub validation_rows: usize,
 }
 
 /// The rows whose most probable label has a probability within one tenth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ReliabilityBin {
-    /// Lower end.
+    /// Lower end of the bin.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the bin.
     pub high: f64,
-    /// Weight of its rows; their number without sample weights.
+    /// Total weight of its rows: their number if there are no sample weights.
     pub rows: f64,
     /// Mean probability of the most probable label.
     pub confidence: f64,
-    /// Share of rows where that label is right.
+    /// Share of rows where that label is correct.
     pub accuracy: f64,
 }
 
@@ -239,7 +239,7 @@ impl FitReport {
         }
     }
 
-    /// The linear system, where there was one.
+    /// The linear system; none for other solvers.
     pub fn ridge(&self) -> Option<&RidgeReport> {
         match &self.solver {
             SolverReport::Ridge(report) => Some(report),
@@ -247,7 +247,7 @@ impl FitReport {
         }
     }
 
-    /// One flat object: what there is to tell about any fit, about its solver, about its errors.
+    /// One flat object with the fields of the report, its solver and its errors.
     pub fn to_json(&self) -> Value {
         let mut report = json!(self);
         let parts = match &self.solver {

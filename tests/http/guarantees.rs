@@ -28,7 +28,7 @@ const MEASURED: [&str; 7] = [
 ];
 
 /// Before anything was measured the answer names what takes the rows, and while they are there the job that reads them;
-/// without them everything else is still told.
+/// without them every other guarantee is unchanged.
 #[tokio::test]
 async fn a_model_without_its_data_set_says_what_needed_the_rows() {
     let service = Service::with_model().await;
@@ -56,7 +56,7 @@ async fn a_model_without_its_data_set_says_what_needed_the_rows() {
     let spectrum = service.get("/api/v1/models/later/spectrum").await.ok(200);
     assert!(spectrum["missing"].as_array().unwrap().iter().all(|missing| missing["job"] != "certify"), "{spectrum}");
 
-    // The advice works: the same upload is the same data set.
+    // The advice works: the same upload is the same dataset.
     service.upload("name=waves", waves(300)).await.ok(201);
     let job = service.submit_and_wait(&json!({"type": "certify", "model": "later"})).await;
     assert_eq!(job["status"], "succeeded", "{job}");
@@ -78,10 +78,10 @@ async fn an_updated_model_is_not_sent_to_a_job_that_is_refused() {
     let told = guarantees(&service, "grown").await;
     assert_eq!(told["needs_rows"]["available"], false);
     assert!(statement(&told, "wang.eq31").contains("Train on all of them in one dataset."), "{told}");
-    // What the added rows alone can tell is measured on them.
+    // The added rows are enough for some measurements.
     assert!(told["measured"]["jackknife_error"].as_f64().unwrap() > 0.0, "{told}");
     assert!(statement(&told, "conformal").contains("of the prediction with probability at least"), "{told}");
-    // These rows were part of the first fit, as nobody can know: what assumes otherwise says so.
+    // These rows were already in the first fit; the guarantee assumes that they are new and says so.
     assert!(statement(&told, "conformal").contains("The rows of the update must be new"), "{told}");
     let conformal = told["guarantees"].as_array().unwrap().last().unwrap();
     assert_eq!(conformal["assumptions"][0]["state"], "assumed", "{conformal}");
@@ -132,9 +132,9 @@ async fn what_no_job_measures_says_what_to_train_instead() {
     }
 }
 
-/// What is known to fail is said before anything is measured, and no job is advised that would not mend it.
+/// Known violations are reported before anything is measured, and no job is recommended that could not help.
 #[tokio::test]
-async fn violations_are_told_before_the_job_that_could_not_mend_them() {
+async fn violations_are_reported_before_a_job_that_could_not_help() {
     let service = Service::with_model().await;
     service.upload("name=kinds&target=colour", waves(300)).await.ok(201);
     let with = |features: Value| json!({"features": features, "lambda": 0.3, "guarantees": {"exact_rows": 0}});
@@ -251,7 +251,7 @@ async fn several_targets_and_labels_are_certified_too() {
     }
 }
 
-/// The exact solve of 2,400 rows holds matrices of 2,400 by 2,400, whatever the training was told.
+/// The exact solve of 2,400 rows holds matrices of 2,400 by 2,400, whatever the limit of the training was.
 #[tokio::test]
 async fn a_certify_job_that_cannot_fit_is_refused_with_the_figures() {
     let service = Service::with(&["--training-memory", "64MiB"]);

@@ -3,7 +3,7 @@
 use crate::harness::Service;
 use serde_json::{Value, json};
 
-/// Plans for plain numbers and for a data set; what is missing, too much or impossible is placed.
+/// Plans for plain numbers and for a dataset; missing, excessive and impossible values are refused with their place.
 #[tokio::test]
 async fn a_plan_says_how_many_features_a_target_takes() {
     let service = Service::with_model().await;

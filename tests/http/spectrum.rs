@@ -18,7 +18,7 @@ async fn the_spectrum_is_told_from_what_was_kept() {
     }
     assert_eq!(told["kernel_dimension"]["standard_error"], 0.0);
     let statement = told["regime"]["statement"].as_str().unwrap();
-    // Li's rates are of classifiers: of ridge regression the fall alone is told.
+    // Li's rates are for classifiers; for ridge regression only the decay is described.
     assert!(statement.starts_with("the spectrum") && !statement.contains("rate"), "{statement}");
     let leverages = told["leverage"]["points"].as_array().unwrap();
     assert_eq!(leverages.len(), 9);

@@ -6,7 +6,7 @@ use bochner::theory::{
 };
 use serde_json::Value;
 
-/// A ridge fit with independent features of which nothing was measured.
+/// A ridge fit with independent features and no measurements.
 pub(crate) fn ridge_fit(
     sample_count: usize,
     (feature_count, draw_count): (usize, usize),

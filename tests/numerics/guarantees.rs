@@ -1,4 +1,4 @@
-//! The other theorems against the golden guarantees, and every statement for every case.
+//! The theorems besides Wang's against the golden guarantees, and every statement for every case.
 
 use crate::evidence::{exact_of, for_each_case, kernel_of, ridge_fit, wang_case};
 use crate::golden::{assert_close, load, number, vector};

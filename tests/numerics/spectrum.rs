@@ -1,4 +1,4 @@
-//! What is told of a spectrum, against the golden eigenvalues, traces and path.
+//! The spectral profile against the golden eigenvalues, traces and path.
 
 use crate::evidence::ridge_fit;
 use crate::golden::{assert_close, data, feature_map, load, number, vector};
@@ -133,7 +133,7 @@ fn regimes_of_known_kernels_are_told_in_both_precisions() {
             "guarantees": {"exact_rows": 0}});
         let model = fit(&cube(dimension, 4_000), &raw, 2).unwrap().model;
         assert_eq!(model.precision, precision);
-        // What is kept of it tells the same.
+        // The stored evidence gives the same profile.
         let kept = decode(&encode(&model).unwrap()).unwrap();
         assert_eq!(kept.evidence, model.evidence);
         spectral_profile(model.evidence.as_ref().unwrap()).regime.unwrap()

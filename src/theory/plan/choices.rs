@@ -129,7 +129,7 @@ impl PlanProblem {
     pub(super) fn for_rate(&self, id: &'static str, rate: Rate, regularity: Regularity) -> Choice {
         let why = format!(
             "the excess risk is of the order of {:.3e} with probability at least {}, at the lambda of the theorem, {:.3e}, if \
-             r = {}, gamma = {} and alpha = {}, {IID_ROWS}; the count leaves out a constant that the paper does not state",
+             r = {}, gamma = {}, alpha = {}, {IID_ROWS}; the count leaves out a constant that the paper does not state",
             rate.risk,
             self.probability(),
             rate.ridge,
