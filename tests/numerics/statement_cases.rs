@@ -167,6 +167,8 @@ fn uninformative() -> Vec<Evidence> {
     vec![
         Evidence { exact: exact(20.0, 1.0), ..plain() },
         Evidence { exact: exact(20.0, 1.0), ridge: 0.49, ..plain() },
+        Evidence { exact: exact(20.0, 1.0), ridge: 0.12, ..plain() },
+        Evidence { sample_count: 10_000, feature_count: 2, draw_count: 2, ..plain() },
         Evidence { exact: exact(20.0, 3.0), sample_count: 100_000, ridge: 0.005, ..plain() },
         Evidence { sample_count: 100_000, ridge: 0.005, target_mean_square: Some(0.31), ..plain() },
         Evidence { sign_features: true, feature_bound: Some(1.0), exact: exact(0.01, 3.0), ..plain() },
