@@ -54,6 +54,23 @@ const INDISTINCT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 const UNKNOWN_LEVEL: f64 = -1.0;
 
 /// How raw cells become the d inputs of a feature map.
+///
+/// ```
+/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn};
+///
+/// let area = InputColumn { name: "area".into(), kind: ColumnKind::Numeric, levels: vec![] };
+/// let district = InputColumn {
+///     name: "district".into(),
+///     kind: ColumnKind::Categorical,
+///     levels: vec!["harbour".into(), "hill".into()],
+/// };
+/// let codes = [area.code(Cell::Number(94.9)).unwrap(), district.code(Cell::Text("hill")).unwrap()];
+/// let encoding = Encoding { columns: vec![area, district] };
+/// assert_eq!(encoding.input_names(), ["area", "district=harbour", "district=hill"]);
+/// let mut inputs = [0.0; 3];
+/// encoding.encode(codes.into_iter(), &mut inputs);
+/// assert_eq!(inputs, [94.9, 0.0, 1.0]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Encoding {
     /// The input columns, in the order of the data set, without targets and weight.
