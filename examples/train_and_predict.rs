@@ -85,8 +85,7 @@ fn print_guarantees(model: &FittedModel) {
 }
 
 fn predict(predictor: &Predictor) -> Result<f64, Box<dyn Error>> {
-    let cells =
-        [Cell::Number(94.9), Cell::Number(4.0), Cell::Number(8.0), Cell::Text("harbour"), Cell::Boolean(true)];
+    let cells = [Cell::Number(94.9), Cell::Number(4.0), Cell::Number(8.0), Cell::Text("harbour"), Cell::Boolean(true)];
     let columns = &predictor.model().inputs.encoding.columns;
     let row: Vec<f64> = columns.iter().zip(cells).map(|(column, cell)| column.code(cell)).collect::<Result<_, _>>()?;
     Ok(predictor.predict(&[&row])[[0, 0]])
