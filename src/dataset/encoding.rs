@@ -24,7 +24,7 @@ pub enum Cell<'a> {
     Missing,
     /// A number.
     Number(f64),
-    /// A truth value.
+    /// JSON true or false.
     Boolean(bool),
     /// A text.
     Text(&'a str),
