@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit smoke clients bench bench-peers bench-serving clean
+.PHONY: help run test build deps python check unit smoke clients audit bench bench-peers bench-serving clean
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -46,6 +46,12 @@ target/clients/installed: tests/clients/requirements.txt | python
 	python3 -m venv --clear target/clients
 	target/clients/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
+
+audit: target/audit/bin/cargo-deny ## Check licences, sources and known vulnerabilities of dependencies; deny.toml has the exceptions
+	target/audit/bin/cargo-deny --locked check
+
+target/audit/bin/cargo-deny: | deps
+	cargo install --locked --quiet cargo-deny --version '^0.20' --root target/audit
 
 bench: deps ## Print the measured tables behind our numerical choices; BOCHNER_DATA=folder for the search on cpusmall
 	cargo bench --locked --bench precision --bench features --bench skinny --bench parts --bench training --bench scale

@@ -1,4 +1,4 @@
-//! Every knob, as a flag and as an environment variable.
+//! Every setting, as a flag and as an environment variable.
 
 use clap::{Args, ValueEnum};
 use std::fmt;
@@ -9,98 +9,100 @@ use std::str::FromStr;
 /// How the service runs. Each limit's help says what it protects.
 #[derive(Debug, Clone, Args)]
 pub struct Config {
-    /// Address to listen on. Loopback by default: there is no authentication, so whoever reaches the port may do
-    /// anything.
+    /// Address to listen on. The default is loopback, because there is no authentication: whoever reaches the port can
+    /// do anything.
     #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
-    /// Where data sets, models and the job queue are kept. One process at a time.
+    /// Directory for datasets, models and the job queue. Only one process at a time can use it.
     #[arg(long, env = "BOCHNER_DATA_DIR", default_value = "./data")]
     pub data_dir: PathBuf,
 
-    /// Seconds a connection may do nothing: between two requests, over the head of one, or over taking any of its
-    /// answer. Protects sockets from clients that have gone away or take their time; longer than a proxy keeps its own.
+    /// Idle timeout of connections in seconds: between requests, while the head of a request arrives, and while a client
+    /// does not read its response. Protects sockets from clients that are gone or too slow. Keep it longer than the idle
+    /// timeout of a proxy in front.
     #[arg(long, env = "BOCHNER_CONNECTION_IDLE_SECONDS", default_value_t = 75, value_parser = at_least_one_u64)]
     pub connection_idle_seconds: u64,
 
-    /// Training jobs that run at once. More share the same cores and memory, so each takes longer.
+    /// Training jobs that run at the same time. They share cores and memory, so each takes longer.
     #[arg(long, env = "BOCHNER_TRAINING_WORKERS", default_value_t = 1, value_parser = at_least_one)]
     pub training_workers: usize,
 
-    /// Threads of one training job; all cores by default. Fewer leave room for predictions while training runs.
+    /// Threads of one training job. The default is all cores; fewer leave cores to predictions.
     #[arg(long, env = "BOCHNER_TRAINING_THREADS", default_value_t = available_cores(), value_parser = at_least_one)]
     pub training_threads: usize,
 
-    /// Memory one training job may need by our estimate. Protects the process from being killed for its memory: a
-    /// larger job is refused before it starts.
+    /// Memory that one training job may need, by estimate. Protects the process from running out of memory: a job that
+    /// needs more is refused before it starts.
     #[arg(long, env = "BOCHNER_TRAINING_MEMORY", default_value = "8GiB")]
     pub training_memory: Bytes,
 
-    /// Jobs that may wait. Protects users from queues nobody will live to see the end of.
+    /// Jobs that may wait in the queue; more are refused with 503. Protects users from waiting without an end in sight.
     #[arg(long, env = "BOCHNER_MAX_QUEUED_JOBS", default_value_t = 100)]
     pub max_queued_jobs: usize,
 
-    /// Largest data set upload, after decompression. Protects the disk.
+    /// Largest dataset upload, after decompression. Protects the disk.
     #[arg(long, env = "BOCHNER_MAX_UPLOAD", default_value = "4GiB")]
     pub max_upload: Bytes,
 
-    /// Uploads taken at once; each holds a thread and a file. Protects threads and disk bandwidth.
+    /// Uploads that are read at the same time; each uses a thread and a file. Protects threads and disk bandwidth.
     #[arg(long, env = "BOCHNER_MAX_CONCURRENT_UPLOADS", default_value_t = 8, value_parser = at_least_one)]
     pub max_concurrent_uploads: usize,
 
-    /// Seconds an upload may pause; beyond that it must bring 16 KiB a second. Protects upload slots from senders that
-    /// have gone away or take their time.
+    /// Seconds that an upload may pause in total before it must average 16 KiB per second. Protects upload slots from
+    /// clients that are gone or too slow.
     #[arg(long, env = "BOCHNER_UPLOAD_IDLE_SECONDS", default_value_t = 60)]
     pub upload_idle_seconds: u64,
 
-    /// Columns of a data set. Protects memory: statistics are kept for each.
+    /// Most columns of a dataset. Protects memory: statistics are kept for each column.
     #[arg(long, env = "BOCHNER_MAX_COLUMNS", default_value_t = 4096, value_parser = at_least_one)]
     pub max_columns: usize,
 
-    /// Distinct values of a text column. Protects models from columns that are really identifiers: each value becomes
-    /// an input of its own.
+    /// Most distinct values of a text column. Protects models from columns that are identifiers: each value becomes an
+    /// input of its own.
     #[arg(long, env = "BOCHNER_MAX_LEVELS", default_value_t = 1000, value_parser = at_least_one)]
     pub max_levels: usize,
 
-    /// Largest JSON request body. Protects memory: it is held whole.
+    /// Largest JSON request body. Protects memory: the whole body is held in memory.
     #[arg(long, env = "BOCHNER_MAX_REQUEST", default_value = "32MiB")]
     pub max_request: Bytes,
 
-    /// Memory for request bodies of more than 256 KiB, and numbers read from them while they come, that are held at once;
-    /// more are refused. Protects memory.
+    /// Memory for all request bodies over 256 KiB together, including the numbers parsed from them while they arrive;
+    /// beyond it requests are refused with 503. Protects memory.
     #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value = "256MiB")]
     pub max_request_memory: Bytes,
 
-    /// Numbers of one JSON answer: rows times outputs. Protects memory: the answer is held whole.
+    /// Most numbers in one JSON response: rows times outputs. Protects memory: the whole response is held in memory.
     #[arg(long, env = "BOCHNER_MAX_ANSWER_NUMBERS", default_value_t = 10_000_000, value_parser = at_least_one)]
     pub max_answer_numbers: usize,
 
-    /// Memory for answers of more than 256 KiB that are on their way; more are refused. Protects memory from clients that
-    /// take theirs slowly.
+    /// Memory for all responses over 256 KiB that are being sent; beyond it requests are refused with 503. Protects memory
+    /// from clients that read slowly.
     #[arg(long, env = "BOCHNER_MAX_ANSWER_MEMORY", default_value = "256MiB")]
     pub max_answer_memory: Bytes,
 
-    /// Rows of one table (CSV, ndjson, Arrow) to predict. Protects prediction threads.
+    /// Most rows of one table (CSV, JSON lines, Arrow) to predict. Protects prediction threads.
     #[arg(long, env = "BOCHNER_MAX_TABLE_ROWS", default_value_t = 100_000_000, value_parser = at_least_one)]
     pub max_table_rows: usize,
 
-    /// Largest answer to a table. Protects the disk: it waits there until the last row is read.
+    /// Largest response to a table. Protects the disk: the response is kept there until the last row has been read.
     #[arg(long, env = "BOCHNER_MAX_TABLE_ANSWER", default_value = "4GiB")]
     pub max_table_answer: Bytes,
 
-    /// Rows of one prediction request. Protects other requests from waiting behind it.
+    /// Most rows of one JSON prediction request. Protects other requests from waiting behind it.
     #[arg(long, env = "BOCHNER_MAX_PREDICTION_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
     pub max_prediction_rows: usize,
 
-    /// Tables (CSV, ndjson, Arrow) predicted at once; more are refused. Each holds a thread. Protects latency.
+    /// Tables (CSV, JSON lines, Arrow) that are predicted at the same time; more are refused with 503. Each uses a
+    /// thread. Protects latency.
     #[arg(long, env = "BOCHNER_MAX_CONCURRENT_PREDICTIONS", default_value_t = 64, value_parser = at_least_one)]
     pub max_concurrent_predictions: usize,
 
-    /// Threads that predict, apart from those that train and those that serve sockets; all cores by default.
+    /// Threads that compute predictions, separate from those of training and of the network. The default is all cores.
     #[arg(long, env = "BOCHNER_PREDICTION_THREADS", default_value_t = available_cores(), value_parser = at_least_one)]
     pub prediction_threads: usize,
 
-    /// Rows of concurrent requests that are computed together.
+    /// Most rows of concurrent requests that are computed in one batch.
     #[arg(long, env = "BOCHNER_MAX_BATCH_ROWS", default_value_t = 256, value_parser = at_least_one)]
     pub max_batch_rows: usize,
 
@@ -109,7 +111,7 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_QUEUE_DELAY_US", default_value_t = 0)]
     pub max_queue_delay_us: u64,
 
-    /// Rows that may wait for one model; more are refused at once. Protects latency and memory.
+    /// Rows that may wait for one model; beyond it requests are refused with 503. Protects latency and memory.
     #[arg(long, env = "BOCHNER_MAX_QUEUE_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
     pub max_queue_rows: usize,
 
@@ -117,52 +119,52 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_BYPASS_ROWS", default_value_t = 128, value_parser = at_least_one)]
     pub bypass_rows: usize,
 
-    /// Milliseconds a prediction may take; a request may ask for less with the header x-timeout-ms.
+    /// Deadline of a prediction in milliseconds. A request can set a shorter one with the header x-timeout-ms.
     #[arg(long, env = "BOCHNER_PREDICTION_TIMEOUT_MS", default_value_t = 30_000, value_parser = at_least_one_u64)]
     pub prediction_timeout_ms: u64,
 
-    /// Features of a model. Protects memory and time: they grow with its square and cube.
+    /// Most features of a model. Protects memory and time, which grow with the square and the cube of this number.
     #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_two)]
     pub max_features: usize,
 
-    /// Largest model file taken for import. Protects memory: it is held whole.
+    /// Largest model file that can be imported. Protects memory: the whole file is held in memory.
     #[arg(long, env = "BOCHNER_MAX_ARTIFACT", default_value = "1GiB")]
     pub max_artifact: Bytes,
 
-    /// Model that /invocations asks, by name or as name@alias; the only one there is by default.
+    /// Model that answers /invocations, as name or name@alias. Without it, the only model if there is exactly one.
     #[arg(long, env = "BOCHNER_DEFAULT_MODEL")]
     pub default_model: Option<String>,
 
-    /// Memory for models kept ready to predict; beyond it the least recently used is dropped and read again when asked
-    /// for.
+    /// Memory of the model cache. Beyond it the least recently used model is dropped and read again from disk when a
+    /// request needs it.
     #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value = "1GiB")]
     pub model_memory: Bytes,
 
-    /// Seconds from SIGTERM to the end: requests in flight finish, running jobs go back to the queue.
+    /// Seconds from SIGTERM to exit. Requests in flight finish, and running jobs go back to the queue.
     #[arg(long, env = "BOCHNER_SHUTDOWN_GRACE_SECONDS", default_value_t = 20)]
     pub shutdown_grace_seconds: u64,
 
-    /// What to log, as a tracing filter.
+    /// Log filter in the syntax of tracing-subscriber, such as info or bochner=debug,warn.
     #[arg(long, env = "BOCHNER_LOG", default_value = "info")]
     pub log: String,
 
-    /// How to log.
+    /// Format of log lines.
     #[arg(long, env = "BOCHNER_LOG_FORMAT", default_value = "auto")]
     pub log_format: LogFormat,
 
-    /// Print example requests once the service is up.
+    /// Print example requests once the service is listening.
     #[arg(long)]
     pub welcome: bool,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For people on a terminal, JSON elsewhere.
+    /// Text on a terminal, JSON elsewhere.
     Auto,
-    /// For people.
+    /// Text for people.
     Human,
-    /// One object a line.
+    /// One JSON object per line.
     Json,
 }
 

@@ -1,60 +1,77 @@
 //! Bochner turns an uploaded table into a served kernel model with its proof attached.
 //!
-//! Data flows one way: bytes become a `dataset`; a request becomes a job, which `jobs` runs;
-//! `training` asks `features` for ψ and `solver` for weights; `theory` says how far the result can
-//! be from the exact kernel method; `model` keeps it; `serving` answers predictions.
+//! Data flows one way: an upload becomes a [`dataset`]; a request becomes a job, which `jobs` runs; [`training`] asks
+//! [`features`] for ψ and `solver` for weights; [`theory`] states how far the result can be from the exact kernel method;
+//! [`model`] keeps it; `serving` answers predictions. `docs/architecture.md` has the map with a picture.
 //!
-//! What each module may not do: only `api` knows HTTP; `jobs` knows nothing of kernels; `training`
-//! has neither HTTP nor disk; `theory` has neither I/O nor randomness; only `linalg` calls BLAS and
-//! LAPACK; only `model/artifact` knows the file format.
+//! As a library: [`dataset::DatasetStore`] reads a table, [`training::TrainSpec`] is checked JSON, [`training::train`]
+//! makes a [`model::FittedModel`], [`model::Predictor`] predicts, and [`theory::guarantees`] lists what is proved.
+//! `examples/train_and_predict.rs` shows all of it.
+//!
+//! What each module may not do: only `api` knows HTTP; `jobs` knows nothing of kernels; `training` uses neither HTTP nor
+//! the disk; `theory` does no I/O and draws no random numbers; only `linalg` calls BLAS and LAPACK; only
+//! `model/artifact` knows the file format.
+//!
+//! Modules fall in three groups. The public face of the library is documented item by item (`missing_docs`). Modules
+//! that are `pub` for tests and benches only are hidden from the documentation. The rest is private.
 
 /// The command line.
 pub mod cli;
 
-/// Every knob.
+/// Every setting of the service, as flags and environment variables.
+#[warn(missing_docs)] // the comments are the text of --help
 pub mod config;
 
-/// The composition root.
+/// The composition root: opens stores, starts workers, builds routes.
 pub mod app;
 
 /// Logs and metrics.
-pub mod telemetry;
+mod telemetry;
 
 /// HTTP.
-pub mod api;
+mod api;
 
 /// When and where work runs.
-pub mod jobs;
+mod jobs;
 
 /// Models ready to predict.
+#[doc(hidden)]
 pub mod serving;
 
-/// The recipe: spec and rows in, fitted model out.
+/// From a checked spec and rows to a fitted model.
+#[warn(missing_docs)]
 pub mod training;
 
-/// What is kept of a training run.
+/// Fitted models, their files and their versions.
+#[warn(missing_docs)]
 pub mod model;
 
-/// Uploaded tables, made trustworthy.
+/// Uploaded tables: typed columns, encoding, scaling, splits.
+#[warn(missing_docs)]
 pub mod dataset;
 
-/// x ↦ ψ(x).
+/// x ↦ ψ(x): kernels and their random features.
+#[warn(missing_docs)]
 pub mod features;
 
 /// ψ, y, λ ↦ w, with evidence.
+#[doc(hidden)]
 pub mod solver;
 
 /// Plain numbers in, guarantees out.
+#[warn(missing_docs)]
 pub mod theory;
 
 /// The data directory: the database, files that are whole or absent, a disk reserve.
 pub mod storage;
 
 /// What is wrong with a request, and where.
-pub mod request;
+mod request;
 
-/// Reproducible randomness.
+/// Reproducible random numbers.
+#[doc(hidden)]
 pub mod random;
 
-/// BLAS and LAPACK.
+/// BLAS, LAPACK and our own matrix kernels.
+#[doc(hidden)]
 pub mod linalg;

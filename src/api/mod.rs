@@ -12,9 +12,9 @@ mod predict;
 /// What every handler shares.
 mod state;
 
-pub use http::connections::serve;
-pub use http::dispatch::Dispatch;
-pub use state::AppState;
+pub(crate) use http::connections::serve;
+pub(crate) use http::dispatch::Dispatch;
+pub(crate) use state::AppState;
 
 use axum::Router;
 use axum::handler::Handler;

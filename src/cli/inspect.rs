@@ -1,4 +1,4 @@
-//! Tell what an artifact holds, without a service.
+//! Describe a model file, without a service.
 
 use super::written;
 use crate::model::{decode, read_header};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// Levels, labels or columns named in full; of more, the first ones.
+/// Most levels, labels or columns that are listed; of more, the first ones.
 const LONGEST_LIST: usize = 12;
 
-/// Prints what `file` holds: a page to read, or everything as JSON.
+/// Prints a description of `file`: one page of text, or everything as JSON.
 pub(super) fn inspect(file: &Path, as_json: bool) -> Result<(), String> {
     let refusal = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
-    // A pipe or a device may never end.
+    // Reading a pipe or a device might never end.
     if !std::fs::metadata(file).map_err(|error| refusal(&error))?.is_file() {
         return Err(refusal(&"not a regular file"));
     }
@@ -20,10 +20,10 @@ pub(super) fn inspect(file: &Path, as_json: bool) -> Result<(), String> {
     let description = describe(&bytes).map_err(|error| refusal(&error))?;
     let text = if as_json { format!("{description:#}\n") } else { page(&description) };
     let mut target = std::io::stdout();
-    written("what it holds", target.write_all(text.as_bytes()).and_then(|()| target.flush()))
+    written("the description", target.write_all(text.as_bytes()).and_then(|()| target.flush()))
 }
 
-/// What the service tells about a model, with the artifact's own header before it.
+/// The service's description of a model, after the header of the file.
 fn describe(bytes: &[u8]) -> Result<Value, crate::model::ArtifactError> {
     let header = read_header(bytes)?;
     let model = decode(bytes)?;
@@ -39,14 +39,14 @@ fn describe(bytes: &[u8]) -> Result<Value, crate::model::ArtifactError> {
     Ok(description)
 }
 
-/// One line a fact, then the figures of the report.
+/// One fact per line, then the figures of the report.
 fn page(description: &Value) -> String {
     let spec = &description["spec"];
     let shapes = &description["shapes"];
     let facts = [
         ("artifact", format!("format {}, {} bytes", description["format_version"], description["artifact_bytes"])),
         ("sha256", plain(&description["artifact_sha256"])),
-        ("data set", plain(&description["dataset"])),
+        ("dataset", plain(&description["dataset"])),
         ("learner", plain(&spec["learner"])),
         ("kernel", members(&description["kernel"])),
         ("features", members(&spec["features"])),
@@ -66,7 +66,7 @@ fn page(description: &Value) -> String {
     lines.filter(|(_, fact)| !fact.is_empty()).map(|(name, fact)| line(name, &fact)).collect()
 }
 
-/// A hostile file must not reach the terminal's own commands.
+/// Control characters are replaced: a hostile file must not send commands to the terminal.
 fn line(name: &str, fact: &str) -> String {
     let fact: String = fact.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     format!("{name:<29} {fact}\n")

@@ -6,7 +6,7 @@ mod serve;
 /// Ask a running service whether it is ready.
 mod healthcheck;
 
-/// Tell what an artifact holds.
+/// Describe a model file.
 mod inspect;
 
 /// Predict the rows of a file.
@@ -23,36 +23,36 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "bochner", version, about)]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands of the binary.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the HTTP service.
     Serve(Box<Config>),
-    /// Exit 0 if a service is ready, 1 if not; for container health checks.
+    /// Exit with code 0 if a running service is ready, 1 if not. For container health checks.
     Healthcheck {
-        /// Where the service listens.
+        /// Address that the service listens on.
         #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
         listen: std::net::SocketAddr,
     },
-    /// Predict the rows of a file by an artifact, without a service.
+    /// Predict the rows of a file with a model file, without a service.
     Predict(PredictArguments),
-    /// Tell what an artifact holds.
+    /// Describe a model file: kernel, columns, report and warnings.
     Inspect {
-        /// The artifact, as the service keeps it.
+        /// The model file, as exported by the service.
         file: PathBuf,
-        /// Everything, as JSON.
+        /// Print everything as JSON.
         #[arg(long)]
         json: bool,
     },
 }
 
 impl Cli {
-    /// Does it.
+    /// Runs the command. An error is printed to standard error and gives exit code 1.
     pub fn run(self) -> ExitCode {
         let outcome = match self.command {
             Command::Serve(config) => serve::serve(*config),
@@ -70,10 +70,10 @@ impl Cli {
     }
 }
 
-/// What came of writing to standard output. Whoever reads may have seen enough: a closed pipe is no error.
+/// The outcome of writing to standard output. A closed pipe is no error: the reader has seen enough, as with `head`.
 fn written(what: &str, outcome: io::Result<()>) -> Result<(), String> {
     match outcome {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("{what} cannot be written: {error}")),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write {what}: {error}")),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Predict the rows of a file by an artifact, without a service: the same formats, the same numbers.
+//! Predict the rows of a file with a model file, without a service: the same formats, the same numbers.
 
 use super::written;
 use crate::dataset::{ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
@@ -11,41 +11,42 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What to predict, by what, and how to say it.
+/// Model, rows and formats of `bochner predict`.
 #[derive(Debug, Args)]
 pub struct PredictArguments {
-    /// The artifact: an export of the service, or a file of its data directory.
+    /// Model file: an export of the service, or a file of its data directory.
     #[arg(long)]
     model: PathBuf,
 
-    /// The rows: CSV with a header, JSON lines, or an Arrow stream, as they are or as .gz or .zst; - reads standard input.
+    /// Rows to predict: CSV with a header, JSON lines or an Arrow stream, optionally compressed as .gz or .zst. Use - for
+    /// standard input.
     data: PathBuf,
 
-    /// What to say, such as value,interval; the plain value or label by default.
+    /// Outputs, such as value,interval. The default is value, or label for a classifier.
     #[arg(long, value_delimiter = ',')]
     outputs: Option<Vec<String>>,
 
-    /// How many of the likeliest labels to list.
+    /// Number of most probable labels to list.
     #[arg(long)]
     top_k: Option<u64>,
 
-    /// Probability that an interval or label set misses.
+    /// Probability that an interval or label set may miss the truth, such as 0.1.
     #[arg(long)]
     delta: Option<f64>,
 
-    /// Format of the rows; by the ending of the file's name if not given, CSV where that tells nothing.
+    /// Format of the rows. The default is given by the file's extension, or CSV.
     #[arg(long)]
     from: Option<TableFormat>,
 
-    /// Format of the predictions; that of the rows if not given.
+    /// Format of the predictions. The default is the format of the rows.
     #[arg(long)]
     to: Option<TableFormat>,
 
-    /// Between the cells of CSV rows.
+    /// Delimiter of CSV cells: a name (comma, semicolon, tab, pipe, space) or one character.
     #[arg(long, default_value = "comma")]
     delimiter: String,
 
-    /// CSV rows begin at the first line, in the order of the model's columns.
+    /// The CSV has no header line; its columns are in the order of the model's.
     #[arg(long)]
     no_header: bool,
 }
@@ -95,7 +96,7 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let source = encoding.decoder(source).map_err(unreadable)?;
     let refused = |refusal: Refusal| at(&arguments.data, &words(&refusal));
     let Some(mut reader) = RowReader::open(from.into(), source, csv, model).map_err(refused)? else {
-        return Err("this format does not stream".into());
+        return Err("this format cannot be read in blocks".into());
     };
     let target = BufWriter::new(io::stdout().lock());
     let mut answers = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0);
@@ -108,12 +109,12 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
         answers = answers.and_then(|writer| outcome.map(|()| writer));
     }
     if answers.as_ref().is_ok_and(|writer| writer.rows == 0) {
-        return Err(at(&arguments.data, &"the table has no rows"));
+        return Err(at(&arguments.data, &"the table has no rows; add at least one"));
     }
     written("the predictions", answers.and_then(AnswerWriter::finish).and_then(|mut target| target.flush()))
 }
 
-/// What the ending of a file's name tells: the format, and before it how the file is compressed.
+/// Format and compression by the extension of a file, such as `.csv.gz`.
 fn by_ending(path: &Path) -> (TableFormat, ContentEncoding) {
     let ending = |path: &Path| path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
     let (path, encoding) = match ending(path).as_str() {
@@ -133,7 +134,7 @@ fn at(path: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// A refusal in one line.
+/// All problems of a refusal in one line.
 fn words(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Malformed { detail, .. } => detail.clone(),

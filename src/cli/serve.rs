@@ -1,4 +1,4 @@
-//! Run the service until it is told to stop.
+//! Run the service until SIGTERM or SIGINT.
 
 use crate::app::App;
 use crate::config::Config;
@@ -14,16 +14,16 @@ pub(super) fn serve(config: Config) -> Result<(), String> {
     keep_to_small_pages();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no async runtime: {error}"))?;
     let outcome = runtime.block_on(run(config));
-    runtime.shutdown_background(); // the grace time is over: nothing more is waited for
+    runtime.shutdown_background(); // the grace period is over: do not wait for anything else
     outcome
 }
 
-/// Keeps the kernel from backing memory by huge pages. It grants them by what is free at the moment and fills them up
-/// behind our back, so that a service of 36 MiB took 47 to 59; nothing here was faster with them.
+/// Asks the kernel not to back memory by huge pages. It does so depending on what is free at the moment, which made a
+/// service of 36 MiB take 47 to 59; nothing here was faster with huge pages.
 fn keep_to_small_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "memory may be in huge pages");
+        tracing::debug!(%error, "cannot disable huge pages: the process may use more memory");
     }
 }
 
@@ -39,7 +39,9 @@ async fn run(config: Config) -> Result<(), String> {
 
     tracing::info!(%address, data_dir = %data_dir.display(), version = env!("CARGO_PKG_VERSION"), "listening");
     if !address.ip().is_loopback() {
-        tracing::warn!("listening beyond loopback without authentication: whoever reaches the port may do anything");
+        tracing::warn!(
+            "listening beyond loopback without authentication: whoever reaches the port can do anything; put a proxy with authentication in front"
+        );
     }
     if welcome {
         print_welcome(address);
@@ -50,7 +52,7 @@ async fn run(config: Config) -> Result<(), String> {
     let server = tokio::spawn(app.serve(listener, until));
 
     wait_for_signal().await?;
-    tracing::info!(grace_seconds = grace.as_secs(), "stopping: no new connections, running jobs go back to the queue");
+    tracing::info!(grace_seconds = grace.as_secs(), "stopping: no new connections; running jobs go back to the queue");
     app.stop_being_ready();
     let _ = stop.send(true);
     let jobs = app.jobs.clone();
@@ -60,7 +62,11 @@ async fn run(config: Config) -> Result<(), String> {
     match (served, drained) {
         (Ok(_), true) => tracing::info!("stopped"),
         (served, drained) => {
-            tracing::warn!(connections_left = served.is_err(), jobs_left = !drained, "the grace time is over");
+            tracing::warn!(
+                connections_left = served.is_err(),
+                jobs_left = !drained,
+                "the grace period is over; what is left was cut off"
+            );
         }
     }
     Ok(())

@@ -1,23 +1,22 @@
-//! A table read as the rows a model was trained on: columns found by name, levels by text.
+//! Reads a table as the rows that a model was trained on: columns are found by name, levels by text.
 
 use super::{Column, ColumnKind, InputColumn, Roles, Rows, Schema};
 use std::io;
 
-/// How the columns of a table become those of a model: inputs in the model's order, then targets, then
-/// the weight.
+/// How the columns of a table become those of a model: inputs in the model's order, then targets, then the weight.
 pub struct Alignment {
     columns: Vec<Recoded>,
     roles: Roles,
 }
 
-/// Where a column lies, and the model's code for each of the table's levels.
+/// The position of a column in the table, and the model's code for each of the table's levels.
 struct Recoded {
     position: usize,
     levels: Option<Vec<f64>>,
 }
 
 impl Alignment {
-    /// Finds the columns of a model in a table; refused with everything that stands in the way.
+    /// Finds the columns of a model in a table. The error lists every problem.
     pub fn new(
         schema: &Schema,
         inputs: &[InputColumn],
@@ -37,7 +36,7 @@ impl Alignment {
                 Ok((position, column)) if column.kind == ColumnKind::Numeric => {
                     columns.push(Recoded { position, levels: None });
                 }
-                Ok(_) => problems.push(format!("column '{name}' must hold numbers")),
+                Ok(_) => problems.push(format!("column '{name}' must be numeric")),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -53,7 +52,7 @@ impl Alignment {
         Ok(Self { columns, roles })
     }
 
-    /// What each aligned column is.
+    /// Positions of inputs, targets and weight among the aligned columns.
     pub fn roles(&self) -> &Roles {
         &self.roles
     }
@@ -80,12 +79,12 @@ fn recode(position: usize, column: &Column, wanted: &InputColumn) -> Result<Reco
             ColumnKind::Categorical => "texts",
         };
         let (name, have, need) = (&column.name, kind(column.kind), kind(wanted.kind));
-        return Err(format!("column '{name}' holds {have} where the model has {need}"));
+        return Err(format!("column '{name}' holds {have}; the model was trained on {need}"));
     }
     let known = |level: &String| wanted.levels.iter().position(|known| known == level);
     if let Some(level) = column.levels.iter().find(|level| known(level).is_none()) {
         let name = &column.name;
-        return Err(format!("column '{name}' has '{level}', which was not there when the model was trained"));
+        return Err(format!("column '{name}' has the level '{level}', which the training data did not have"));
     }
     let codes = column.levels.iter().filter_map(known).map(|code| code as f64).collect();
     Ok(Recoded { position, levels: (column.kind == ColumnKind::Categorical).then_some(codes) })
@@ -188,9 +187,11 @@ mod tests {
             Alignment::new(&schema(), wanted, &["y".to_owned()], Some("colour")).err().unwrap().join("; ")
         };
         let text = refusal(&[input("sizes", &[]), input("size", &["a"]), input("colour", &["green"])]);
-        for part in ["'sizes'", "did you mean 'size'", "holds numbers where the model has texts", "has 'red'"] {
+        for part in
+            ["'sizes'", "did you mean 'size'", "holds numbers; the model was trained on texts", "has the level 'red'"]
+        {
             assert!(text.contains(part), "{text}");
         }
-        assert!(text.contains("column 'colour' must hold numbers"), "{text}");
+        assert!(text.contains("column 'colour' must be numeric"), "{text}");
     }
 }

@@ -6,25 +6,25 @@ use super::profile::{Reading, read};
 use super::{ColumnKind, Roles, Schema};
 use serde::{Deserialize, Serialize};
 
-/// An input column as a model remembers it.
+/// An input column as it is kept with a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InputColumn {
-    /// Its name.
+    /// Unique among the columns of a table.
     pub name: String,
-    /// What it holds.
+    /// Decides how cells are read.
     pub kind: ColumnKind,
-    /// The levels of a categorical column.
+    /// The levels of a categorical column, sorted; empty for other kinds.
     pub levels: Vec<String>,
 }
 
 /// One cell of a prediction request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Not given.
+    /// An empty cell, or JSON null.
     Missing,
     /// A number.
     Number(f64),
-    /// A truth value.
+    /// JSON true or false.
     Boolean(bool),
     /// A text.
     Text(&'a str),
@@ -37,31 +37,48 @@ pub enum EncodingError {
     #[error("not a finite number")]
     NotFinite,
     /// A text where a number belongs.
-    #[error("a number is expected here")]
+    #[error("expected a number")]
     NotANumber,
     /// Neither true nor false.
-    #[error("true, false, 1 or 0 is expected here")]
+    #[error("expected true, false, 1 or 0")]
     NotABoolean,
-    /// A number so large that its neighbours are the same to a double, where a level is expected.
-    #[error("from 2^53 on numbers cannot be told from their neighbours; send this level as a text")]
-    Indistinct,
+    /// A number of 2^53 or more as a level: different integers round to the same double.
+    #[error("integers of 2^53 and above lose precision; send this level as a string")]
+    Imprecise,
 }
 
-/// From here on not every whole number is a double.
-const INDISTINCT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+/// From here on, not every integer is a double.
+const IMPRECISE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
 /// Code of a level that training did not see: it encodes as all zeros.
 const UNKNOWN_LEVEL: f64 = -1.0;
 
 /// How raw cells become the d inputs of a feature map.
+///
+/// ```
+/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn};
+///
+/// let area = InputColumn { name: "area".into(), kind: ColumnKind::Numeric, levels: vec![] };
+/// let district = InputColumn {
+///     name: "district".into(),
+///     kind: ColumnKind::Categorical,
+///     levels: vec!["harbour".into(), "hill".into()],
+/// };
+/// let codes = [area.code(Cell::Number(94.9)).unwrap(), district.code(Cell::Text("hill")).unwrap()];
+/// let encoding = Encoding { columns: vec![area, district] };
+/// assert_eq!(encoding.input_names(), ["area", "district=harbour", "district=hill"]);
+/// let mut inputs = [0.0; 3];
+/// encoding.encode(codes.into_iter(), &mut inputs);
+/// assert_eq!(inputs, [94.9, 0.0, 1.0]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Encoding {
-    /// The input columns, in the order of the data set, without targets and weight.
+    /// The input columns in the order of the dataset, without targets and weight.
     pub columns: Vec<InputColumn>,
 }
 
 impl Encoding {
-    /// The encoding of a data set's inputs.
+    /// The encoding of a dataset's inputs.
     pub fn of(schema: &Schema, roles: &Roles) -> Self {
         let columns = roles.inputs.iter().map(|&index| &schema.columns[index]).map(|column| InputColumn {
             name: column.name.clone(),
@@ -76,7 +93,7 @@ impl Encoding {
         self.columns.iter().map(InputColumn::width).sum()
     }
 
-    /// A name for each of the d inputs: the column's, with `=level` for indicators.
+    /// Names of the d inputs: the column, followed by `=level` for an indicator.
     pub fn input_names(&self) -> Vec<String> {
         let names = |column: &InputColumn| match column.kind {
             ColumnKind::Numeric | ColumnKind::Boolean => vec![column.name.clone()],
@@ -116,7 +133,7 @@ impl Encoding {
 }
 
 impl InputColumn {
-    /// Inputs this column becomes.
+    /// Number of inputs that this column becomes.
     fn width(&self) -> usize {
         match self.kind {
             ColumnKind::Numeric | ColumnKind::Boolean => 1,
@@ -124,7 +141,7 @@ impl InputColumn {
         }
     }
 
-    /// The code of a cell of this column: what the table would hold.
+    /// The code of a cell: the number that a stored table has for it.
     pub fn code(&self, cell: Cell) -> Result<f64, EncodingError> {
         match (self.kind, cell) {
             (_, Cell::Missing) => Ok(f64::NAN),
@@ -134,9 +151,9 @@ impl InputColumn {
             (ColumnKind::Boolean, Cell::Boolean(value)) => Ok(f64::from(u8::from(value))),
             (ColumnKind::Boolean, Cell::Number(number)) if number == 0.0 || number == 1.0 => Ok(number),
             (ColumnKind::Boolean, Cell::Number(_) | Cell::Text(_)) => Err(EncodingError::NotABoolean),
-            // A level may look like a number or a truth value; a table has texts only.
-            (ColumnKind::Categorical, Cell::Number(number)) if number.abs() >= INDISTINCT => {
-                Err(EncodingError::Indistinct)
+            // A level may look like a number or a boolean: in a table every level is text.
+            (ColumnKind::Categorical, Cell::Number(number)) if number.abs() >= IMPRECISE => {
+                Err(EncodingError::Imprecise)
             }
             (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.number_code(number)),
             (ColumnKind::Categorical, Cell::Boolean(value)) => Ok(self.level_code(&value.to_string())),
@@ -149,7 +166,7 @@ impl InputColumn {
         }
     }
 
-    /// The code of a cell that is written as text whatever it holds, as in CSV.
+    /// The code of a cell of a text format such as CSV.
     pub fn code_of_text(&self, text: &str) -> Result<f64, EncodingError> {
         match (self.kind, read(text.trim_ascii())) {
             (ColumnKind::Categorical, _) | (_, Reading::Text) => self.code(Cell::Text(text)),
@@ -169,14 +186,14 @@ impl InputColumn {
         // `True` in a table is `true` in JSON.
         let index = self.level_written(text).or_else(|| match read(text) {
             Reading::Boolean(_) => self.levels.iter().position(|level| level.eq_ignore_ascii_case(text)),
-            Reading::Number(number) if number.abs() < INDISTINCT => self.level_worth(number),
+            Reading::Number(number) if number.abs() < IMPRECISE => self.level_worth(number),
             Reading::Number(_) | Reading::Missing | Reading::NotFinite | Reading::Text => None,
         });
         index.map_or(UNKNOWN_LEVEL, |index| index as f64)
     }
 
-    /// The code of a number: `1.0` in a table is `1` in JSON, where a number says nothing of how it was written. The
-    /// usual ways to write it are looked up before all levels are looked at.
+    /// The code of a number. `1.0` in a table is `1` in JSON, which does not keep how a number was written, so levels are
+    /// compared by value. The two usual spellings are looked up first, because that is faster.
     fn number_code(&self, number: f64) -> f64 {
         let index = self.level_written(&number.to_string());
         let index = index.or_else(|| self.level_written(&format!("{number:?}")));
@@ -259,7 +276,7 @@ mod tests {
         assert!(column.is_unknown(column.code_of_text("9007199254740994").unwrap()));
         assert_eq!(column.code(Cell::Number(9_007_199_254_740_991.0)), Ok(0.0));
         for number in [9_007_199_254_740_992.0, -1e300] {
-            assert_eq!(column.code(Cell::Number(number)), Err(EncodingError::Indistinct));
+            assert_eq!(column.code(Cell::Number(number)), Err(EncodingError::Imprecise));
         }
         let alone = InputColumn { levels: vec!["9007199254740992".into(), "a".into()], ..column };
         assert!(alone.is_unknown(alone.code_of_text("9007199254740993").unwrap()));
@@ -296,7 +313,7 @@ mod tests {
                 assert_eq!(decimals.code(Cell::Text(text)), Ok(code), "{text}");
             }
         }
-        // What two levels are is neither, unless it is written like one.
+        // A number that is the value of two levels is neither of them, unless it is written like one.
         let twins = column(&["1.0", "1.00"]);
         assert_eq!([twins.code(Cell::Text("1.00")), twins.code(Cell::Number(1.0))], [Ok(1.0), Ok(0.0)]);
         assert_eq!(twins.code(Cell::Text("1")), Ok(UNKNOWN_LEVEL));

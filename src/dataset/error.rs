@@ -1,4 +1,4 @@
-//! Why a table was refused, with the place.
+//! Errors of datasets, with line and column.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Place {
     /// Line of the file.
     pub line: u64,
-    /// Column name, or its number where it has no name.
+    /// Name of the column.
     pub column: Option<String>,
 }
 
@@ -21,10 +21,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why an upload or a stored data set could not be used.
+/// Why an upload or a stored dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// The body holds nothing.
+    /// An upload without a byte.
     #[error("the body is empty; send a table with a header line")]
     Empty,
     /// The stream broke or could not be decompressed.
@@ -34,7 +34,7 @@ pub enum DatasetError {
         detail: String,
     },
     /// More bytes than allowed, counted after decompression.
-    #[error("the body is larger than the limit of {limit} bytes (after decompression)")]
+    #[error("the body is larger than the limit of {limit} bytes after decompression")]
     TooLarge {
         /// Bytes.
         limit: u64,
@@ -69,14 +69,14 @@ pub enum DatasetError {
         /// What is wrong with it.
         detail: String,
     },
-    /// No such data set.
-    #[error("there is no data set '{id}'")]
+    /// Neither an id nor a name of a dataset.
+    #[error("there is no dataset '{id}'")]
     NotFound {
         /// What was asked for.
         id: String,
     },
-    /// A job needs it.
-    #[error("a job that has not ended reads data set '{id}'; cancel it or wait")]
+    /// A queued or running job reads it.
+    #[error("a queued or running job uses dataset '{id}'; cancel the job or wait for its end")]
     InUse {
         /// Which.
         id: String,

@@ -3,10 +3,10 @@
 /// The formats that uploads are read from.
 mod formats;
 
-/// Why a table was refused, with the place.
+/// Errors of datasets, with line and column.
 mod error;
 
-/// Bytes of an upload onto disk: decoded, limited, hashed.
+/// Writes an upload to disk: decompressed, limited, hashed.
 mod upload;
 
 /// Typed columns and their statistics.
@@ -18,7 +18,7 @@ mod profile;
 /// The table on disk, read in blocks.
 mod table;
 
-/// Which column serves as what.
+/// Inputs, targets and the weight column.
 mod roles;
 
 /// Raw rows to numeric inputs: one-hot levels, missing cells.
@@ -27,13 +27,13 @@ mod encoding;
 /// Centring and scaling of encoded inputs.
 mod scaling;
 
-/// A table read as the rows of a model.
+/// Columns of another table found by the names that a model knows.
 mod alignment;
 
-/// Which rows are held out.
+/// Splits rows into training, validation and calibration.
 mod split;
 
-/// All data sets of a data directory.
+/// The datasets of a data directory.
 mod store;
 
 pub use alignment::Alignment;

@@ -5,7 +5,7 @@ use super::{Column, ColumnKind, DatasetError};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
 
-/// What one cell says.
+/// The value of one cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Reading {
     Missing,
@@ -16,8 +16,8 @@ pub(super) enum Reading {
     Text,
 }
 
-/// Reads a cell. Empty, `NA`, `N/A` and `null` are missing; `NaN` is not, since it usually is the
-/// result of a computation that went wrong.
+/// Reads a cell. Empty, `NA`, `N/A` and `null` are missing. `NaN` is not: it is usually the result of a failed
+/// computation.
 pub(super) fn read(cell: &str) -> Reading {
     let is = |word: &str| cell.eq_ignore_ascii_case(word);
     if cell.is_empty() || is("na") || is("n/a") || is("null") {
@@ -35,7 +35,7 @@ pub(super) fn read(cell: &str) -> Reading {
     }
 }
 
-/// What is known of a column while its cells go by.
+/// Statistics of a column, gathered cell by cell.
 pub(super) struct Profile {
     missing: u64,
     numbers: u64,
@@ -75,7 +75,7 @@ impl Profile {
         }
     }
 
-    /// Takes in one cell.
+    /// Adds one cell.
     pub(super) fn observe(&mut self, line: u64, cell: &str) {
         match read(cell) {
             Reading::Missing => {
@@ -119,7 +119,7 @@ impl Profile {
         self.squares += step * (number - self.mean);
     }
 
-    /// The column these cells make up, where nothing was said about its kind.
+    /// The column, with a kind that fits all cells.
     pub(super) fn infer(self, name: &str) -> Result<Column, DatasetError> {
         if self.is_text() {
             return self.categorical(name);
@@ -130,15 +130,15 @@ impl Profile {
         self.numeric(name)
     }
 
-    /// The target, where nothing was said about it.
+    /// The target column, with a kind that fits all cells: text becomes labels.
     pub(super) fn infer_target(self, name: &str) -> Result<Column, DatasetError> {
         if self.is_text() { self.labels(name) } else { self.infer(name) }
     }
 
-    /// The target as labels, refusing what is a number gone wrong.
+    /// The target column as labels. NaN and infinities are refused: they are failed numbers, not labels.
     pub(super) fn labels(self, name: &str) -> Result<Column, DatasetError> {
         if let Some(line) = self.first_not_finite {
-            let detail = "NaN or infinity is no label; leave the cell empty if the label is missing";
+            let detail = "NaN and infinities cannot be labels; leave the cell empty if the label is missing";
             return Err(DatasetError::at(line, Some(name), detail));
         }
         self.categorical(name)
@@ -151,11 +151,12 @@ impl Profile {
     /// The column as numbers, refusing anything else.
     pub(super) fn numeric(self, name: &str) -> Result<Column, DatasetError> {
         if let Some((line, cell)) = &self.first_text {
-            let detail = format!("'{}' is not a number", shorten(cell));
+            let detail =
+                format!("expected a number, found '{}'; leave the cell empty if the value is missing", shorten(cell));
             return Err(DatasetError::at(*line, Some(name), detail));
         }
         if let Some(line) = self.first_boolean {
-            return Err(DatasetError::at(line, Some(name), "a boolean, not a number"));
+            return Err(DatasetError::at(line, Some(name), "expected a number, found true or false; write 1 or 0"));
         }
         if let Some(line) = self.first_not_finite {
             let detail = "not a finite number; leave the cell empty if the value is missing";
@@ -174,11 +175,14 @@ impl Profile {
                     Some(name),
                     format!(
                         "'{}' makes this a text column, and it has more than {limit} distinct values; \
-                         correct the cell or leave the column out",
+                         correct the cell, or remove the column",
                         shorten(&cell)
                     ),
                 ),
-                None => DatasetError::column(name, format!("more than {limit} distinct values for a label column")),
+                None => DatasetError::column(
+                    name,
+                    format!("more than {limit} distinct labels; predict it as a number, or choose another target"),
+                ),
             });
         };
         Ok(Column {
@@ -213,7 +217,7 @@ impl Profile {
     }
 }
 
-/// Profiles every column of a table; gives them back with the number of rows.
+/// Profiles every column of a table and counts its rows.
 pub(super) fn profile(
     table: &mut CsvTable<impl Read>,
     level_limit: usize,
@@ -229,7 +233,7 @@ pub(super) fn profile(
     Ok((profiles, row_count))
 }
 
-/// Enough of a cell to recognise it.
+/// The first characters of a cell, for error texts.
 fn shorten(cell: &str) -> String {
     const SHOWN: usize = 40;
     if cell.chars().count() <= SHOWN { cell.to_owned() } else { cell.chars().take(SHOWN).chain(['…']).collect() }
@@ -264,16 +268,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_placed() {
+    fn cells_that_are_not_numbers_are_refused_with_their_place() {
         for cell in ["NaN", "inf", "-Infinity", "1e999"] {
             let error = profile_of(&["1", cell], 9).infer("x").unwrap_err().to_string();
             assert!(error.starts_with("line 3, column 'x': not a finite number"), "{error}");
         }
         let error = profile_of(&["1", "oops"], 9).numeric("x").unwrap_err().to_string();
-        assert_eq!(error, "line 3, column 'x': 'oops' is not a number");
+        assert_eq!(
+            error,
+            "line 3, column 'x': expected a number, found 'oops'; leave the cell empty if the value is missing"
+        );
         for profile in [profile_of(&["1", "NaN", "2"], 9).labels("x"), profile_of(&["a", "NaN"], 9).infer_target("x")] {
             let error = profile.unwrap_err().to_string();
-            assert!(error.starts_with("line 3, column 'x': NaN or infinity is no label"), "{error}");
+            assert!(error.starts_with("line 3, column 'x': NaN and infinities cannot be labels"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which column of a table serves as what in a training run.
+//! What each column of a table is in a training run.
 
 use super::Schema;
 
@@ -9,12 +9,12 @@ pub struct Roles {
     pub inputs: Vec<usize>,
     /// Columns that are predicted.
     pub targets: Vec<usize>,
-    /// The column that says how much a row counts.
+    /// The column of sample weights.
     pub weight: Option<usize>,
 }
 
 impl Roles {
-    /// The roles of a table's columns, with the column of that name, if there is one, as the weight.
+    /// The roles of a table's columns. `weight` names the column of sample weights.
     pub fn of(schema: &Schema, weight: Option<&str>) -> Self {
         let weight = weight.and_then(|name| schema.columns.iter().position(|column| column.name == name));
         let is_input = |index: &usize| !schema.targets.contains(index) && weight != Some(*index);

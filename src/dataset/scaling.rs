@@ -29,11 +29,11 @@ pub struct ColumnMoments {
 }
 
 impl ColumnMoments {
-    /// Nothing seen yet.
+    /// Before the first value.
     pub const EMPTY: Self =
         Self { count: 0.0, missing: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY };
 
-    /// Takes in one value; NaN is a missing cell.
+    /// Adds one value; NaN is a missing cell.
     pub fn observe(&mut self, value: f64) {
         if value.is_nan() {
             self.missing += 1;
@@ -47,7 +47,7 @@ impl ColumnMoments {
         self.max = self.max.max(value);
     }
 
-    /// Takes in what another has seen. [Chan, Golub & LeVeque 1979]
+    /// Adds the values of another. [Chan, Golub & LeVeque 1979]
     pub fn merge(&mut self, other: &Self) {
         self.missing += other.missing;
         if other.count == 0.0 {
@@ -62,12 +62,12 @@ impl ColumnMoments {
         self.max = self.max.max(other.max);
     }
 
-    /// Missing cells seen.
+    /// Number of missing cells.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Mean of the values that are there.
+    /// Mean of the values that are not missing.
     pub fn mean(&self) -> f64 {
         self.mean
     }
@@ -78,7 +78,7 @@ impl ColumnMoments {
         if rows > 0.0 { self.squares / rows } else { 0.0 }
     }
 
-    /// Whether all values are equal, up to the rounding of the recurrence above, or differ by less than squares can hold.
+    /// Whether all values are equal, or so close that their squared differences underflow.
     pub fn is_constant(&self) -> bool {
         self.count == 0.0 || self.max <= self.min || self.squares == 0.0
     }
@@ -89,9 +89,9 @@ impl ColumnMoments {
 pub struct Scaling {
     /// Replaces missing cells.
     pub fill: Vec<f64>,
-    /// Subtracted.
+    /// Subtracted from the input.
     pub offset: Vec<f64>,
-    /// Multiplied; zero for inputs that never varied, which therefore have no effect.
+    /// Multiplied. Zero for constant inputs, so that they have no effect.
     pub factor: Vec<f64>,
 }
 
@@ -121,7 +121,7 @@ impl Scaling {
 
     /// Variance of each scaled input over the training rows.
     pub fn scaled_variances(&self, moments: &[ColumnMoments]) -> Vec<f64> {
-        // Infinite variances stay visible: a factor of zero must not hide them.
+        // An infinite variance is passed on: a factor of zero must not hide it.
         let scaled = |(factor, m): (&f64, &ColumnMoments)| match m.variance() {
             variance if variance.is_finite() => factor * factor * variance,
             overflow => overflow,
@@ -139,12 +139,12 @@ impl Scaling {
         scaled.fold(0.0, f64::max)
     }
 
-    /// Inputs whose factor is zero.
+    /// Number of constant inputs.
     pub fn constant_count(&self) -> usize {
         self.factor.iter().filter(|factor| **factor == 0.0).count()
     }
 
-    /// Fills in and scales one row in place.
+    /// Fills missing cells and scales one row in place.
     pub fn apply(&self, inputs: &mut [f64]) {
         for (((value, fill), offset), factor) in inputs.iter_mut().zip(&self.fill).zip(&self.offset).zip(&self.factor) {
             let known = if value.is_nan() { *fill } else { *value };

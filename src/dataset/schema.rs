@@ -3,7 +3,7 @@
 use super::DatasetError;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What is to be predicted.
+/// Whether numbers or labels are predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -25,16 +25,16 @@ pub enum ColumnKind {
     Categorical,
 }
 
-/// One column and what was seen in it.
+/// One column with its statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name.
+    /// Unique in the table.
     pub name: String,
-    /// What it holds.
+    /// Inferred from the cells, or forced by the upload.
     pub kind: ColumnKind,
     /// The sorted distinct texts of a categorical column.
     pub levels: Vec<String>,
-    /// Empty cells.
+    /// Number of missing cells.
     pub missing: u64,
     /// Distinct values, counted up to a limit.
     pub distinct: u64,
@@ -44,7 +44,7 @@ pub struct Column {
     pub min: Option<f64>,
     /// Largest number.
     pub max: Option<f64>,
-    /// Mean of the cells that are there.
+    /// Mean of the numbers that are not missing.
     pub mean: Option<f64>,
     /// Standard deviation, divisor n.
     pub std: Option<f64>,
@@ -58,9 +58,9 @@ pub struct Schema {
     /// Indices of the targets, at least one.
     #[serde(alias = "target", deserialize_with = "one_or_many")]
     pub targets: Vec<usize>,
-    /// What is to be predicted.
+    /// Decided by the kind of the targets, or by the upload.
     pub task: Task,
-    /// Rows of the table.
+    /// Rows with and without a known target.
     pub row_count: u64,
 }
 
@@ -75,7 +75,7 @@ impl Schema {
         self.row_count - self.target_columns().map(|column| column.missing).max().unwrap_or(0)
     }
 
-    /// The labels of a classification, in the order of their codes.
+    /// The labels of a classification in the order of their codes; empty for regression.
     pub fn labels(&self) -> Vec<String> {
         let target = self.target_columns().next();
         target.map_or(Vec::new(), |column| match column.kind {
@@ -85,24 +85,26 @@ impl Schema {
         })
     }
 
-    /// Refuses tables nothing can be learned from.
+    /// Refuses tables that nothing can be learned from.
     pub(super) fn check(&self) -> Result<(), DatasetError> {
         if self.row_count < 2 {
             let rows = if self.row_count == 0 { "no rows" } else { "one row" };
             return Err(DatasetError::table(format!(
-                "the table has a header and {rows}; at least two rows are needed"
+                "the table has a header and {rows}; at least two rows are required"
             )));
         }
         if let Some(column) = self.columns.iter().find(|column| column.missing == self.row_count) {
-            return Err(DatasetError::column(&column.name, "every cell is missing; leave the column out"));
+            return Err(DatasetError::column(&column.name, "every cell is missing; remove the column"));
         }
         for target in self.target_columns() {
             if self.row_count - target.missing < 2 {
-                return Err(DatasetError::column(&target.name, "the target is known in fewer than two rows"));
+                return Err(DatasetError::column(
+                    &target.name,
+                    "fewer than two rows have a target; at least two are required",
+                ));
             }
             if target.distinct == 1 {
-                let detail =
-                    "the target is the same in every row, so there is nothing to learn; choose another with target=";
+                let detail = "the target is the same in every row, so there is nothing to learn; choose another column with target=";
                 return Err(DatasetError::column(&target.name, detail));
             }
         }
@@ -110,7 +112,7 @@ impl Schema {
     }
 }
 
-/// Data sets stored before there could be several targets have one number here.
+/// Datasets that were stored before several targets were possible have one number here.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

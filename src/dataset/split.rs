@@ -1,4 +1,4 @@
-//! Which rows are held out: an exact share, chosen by the seed.
+//! Splits rows into parts: exact shares, chosen by the seed.
 
 use crate::random::{Purpose, Stream};
 
@@ -9,9 +9,9 @@ pub enum Part {
     Training,
     /// Measuring the error.
     Validation,
-    /// Calibrating probabilities, and scoring, for intervals and label sets.
+    /// Calibrating probabilities, and computing the scores of intervals and label sets.
     Calibration,
-    /// Nothing: its target is unknown.
+    /// Nothing, because its target is missing.
     Unlabelled,
 }
 
@@ -24,9 +24,9 @@ pub struct HeldOut {
     pub calibration: f64,
 }
 
-/// Assigns every row; `groups` says which group it belongs to, or none where its target is unknown.
-/// Every group gives its share, up to rounding, and over all groups the shares are exact: at least one
-/// row if the share is positive. Every group keeps a row for training.
+/// Assigns every row to a part. `groups` has the group of each row, or none where the target is missing. Each group
+/// gives its share up to rounding, and over all groups the shares are exact, with at least one row if a share is
+/// positive. Every group keeps a row for training.
 pub fn split(groups: &[Option<u32>], held_out: HeldOut, seed: u64) -> Vec<Part> {
     let mut quotas = quotas(groups, held_out);
     // Selection sampling: row by row, held out with probability wanted/left. [Knuth 3.4.2, S]
@@ -49,7 +49,7 @@ pub fn split(groups: &[Option<u32>], held_out: HeldOut, seed: u64) -> Vec<Part> 
     groups.iter().map(assign).collect()
 }
 
-/// What is still to be taken of a group.
+/// Rows of a group that are not assigned yet, and how many of them each part still takes.
 #[derive(Clone, Default)]
 struct Quota {
     left: usize,
@@ -61,7 +61,7 @@ fn quotas(groups: &[Option<u32>], held_out: HeldOut) -> Vec<Quota> {
     let group_count = groups.iter().flatten().max().map_or(0, |most| *most as usize + 1);
     let mut quotas = vec![Quota::default(); group_count];
     groups.iter().flatten().for_each(|group| quotas[*group as usize].left += 1);
-    // Rounding the running totals keeps many small groups from all rounding down.
+    // Running totals are rounded, not the groups: otherwise many small groups would all round down.
     let (mut seen, mut validation, mut calibration) = (0, 0, 0);
     let due = |share: f64, seen: usize| if share > 0.0 { ((share * seen as f64).round() as usize).max(1) } else { 0 };
     for quota in &mut quotas {

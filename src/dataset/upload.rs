@@ -1,11 +1,11 @@
-//! Bytes of an upload onto disk: decoded, limited, hashed, never held whole in memory.
+//! Writes an upload to disk: decompressed, limited and hashed, never held in memory as a whole.
 
 use super::DatasetError;
 use crate::storage::files::{TempFile, hex};
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// What an upload may cost.
+/// Limits of an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct UploadLimits {
     /// Bytes after decompression.
@@ -19,7 +19,7 @@ pub struct UploadLimits {
 /// How the body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentEncoding {
-    /// Not at all.
+    /// No compression.
     Identity,
     /// gzip, one or more members.
     Gzip,
@@ -29,7 +29,7 @@ pub enum ContentEncoding {
     Zstd,
 }
 
-/// The memory a zstd stream may ask for is 2 to this power: 8 MiB, as HTTP has it. [RFC 9659]
+/// A zstd stream may use a window of 2 to this power: 8 MiB, the limit for HTTP. [RFC 9659]
 const WINDOW_LOG: u32 = 23;
 
 impl ContentEncoding {
@@ -47,27 +47,27 @@ impl ContentEncoding {
         })
     }
 
-    /// Words for a stream that does not decode.
+    /// The error text for a stream that cannot be decoded.
     pub fn unreadable(self, error: &io::Error) -> String {
         match self {
-            Self::Identity => format!("the connection broke ({error})"),
+            Self::Identity => format!("the connection was lost ({error})"),
             Self::Gzip => format!("the gzip stream is damaged or ends early ({error})"),
             Self::Deflate => format!("the deflate stream is damaged or ends early ({error})"),
             Self::Zstd => {
-                format!("the zstd stream is damaged or ends early, or asks for a window of more than 8 MiB ({error})")
+                format!("the zstd stream is damaged or ends early, or needs a window of more than 8 MiB ({error})")
             }
         }
     }
 }
 
-/// One zlib stream and nothing after it; the decoder alone would leave the rest unread.
+/// One zlib stream with nothing after it. The decoder alone would ignore trailing bytes.
 struct Deflated<R>(flate2::bufread::ZlibDecoder<BufReader<R>>);
 
 impl<R: Read> Read for Deflated<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(buffer)?;
         if count == 0 && !buffer.is_empty() && !self.0.get_mut().fill_buf()?.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "bytes follow its end"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "bytes follow the end of the stream"));
         }
         Ok(count)
     }

@@ -18,7 +18,7 @@ mod pool;
 /// The life of one of its threads.
 mod worker;
 
-pub use control::{Control, Progress};
-pub use job::{Failure, Job, JobStatus, NewJob};
-pub use journal::JobError;
-pub use pool::{JobPool, PoolSettings, Runner};
+pub(crate) use control::{Control, Progress};
+pub(crate) use job::{Failure, Job, JobStatus, NewJob};
+pub(crate) use journal::JobError;
+pub(crate) use pool::{JobPool, PoolSettings, Runner};

@@ -1,10 +1,10 @@
 //! What is wrong with a request, and where.
 
 /// What is wrong with a request, and where.
-pub mod problem;
+pub(crate) mod problem;
 
 /// JSON values in which no member is named twice.
-pub mod json;
+pub(crate) mod json;
 
 /// The nearest known word to an unknown one.
-pub mod suggest;
+pub(crate) mod suggest;

@@ -12,10 +12,10 @@ mod predictions;
 /// The meters of one version of a model.
 mod meters;
 
-pub use histogram::AtomicHistogram;
-pub use meters::{ModelMeters, StageMeter, Total};
-pub use panics::expecting_panics;
-pub use predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
+pub(crate) use histogram::AtomicHistogram;
+pub(crate) use meters::ModelMeters;
+pub(crate) use panics::expecting_panics;
+pub(crate) use predictions::{Outcome, PredictionMetrics, Protocol};
 
 use crate::config::{Config, LogFormat};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
 
 /// Starts logging to standard error. Fails on a filter that does not parse.
-pub fn start_logging(config: &Config) -> Result<(), String> {
+pub(crate) fn start_logging(config: &Config) -> Result<(), String> {
     let filter = EnvFilter::try_new(&config.log).map_err(|error| format!("BOCHNER_LOG: {error}"))?;
     let json = match config.log_format {
         LogFormat::Auto => !std::io::stderr().is_terminal(),

@@ -11,7 +11,7 @@ thread_local! {
 }
 
 /// What the work gives; none where it panics.
-pub fn expecting_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn expecting_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let tell = std::panic::take_hook();

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// One version of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct VersionLabels {
+pub(crate) struct VersionLabels {
     /// Its name.
     pub model: String,
     /// Its version.

@@ -36,8 +36,8 @@ fn refused(answer: &Answer, status: u16) -> String {
 async fn quotes_of_csv_that_swallow_rows() {
     let service = service().await;
     for (table, words) in [
-        ("a,b,c,z\n1,2,3,\"x\n4,5,6,y\n7,8,9,w\n", "/lines/2: a quote is left open"),
-        ("a,b,c\n1,2,\"3\n", "/lines/2: a quote is left open"),
+        ("a,b,c,z\n1,2,3,\"x\n4,5,6,y\n7,8,9,w\n", "/lines/2: a quote is not closed"),
+        ("a,b,c\n1,2,\"3\n", "/lines/2: a quote is not closed"),
         ("a,b,c\n1,2,3\n1,2,\"3\"4\n", "/lines/3: text after a closing quote"),
     ] {
         for path in [PREDICT, "/invocations"] {
@@ -45,7 +45,7 @@ async fn quotes_of_csv_that_swallow_rows() {
         }
     }
     let refused = service.upload("", "a,y\n1,2\n3,\"4\n5,6\n").await.refused(422, "invalid_table");
-    assert_eq!(refused["detail"], "line 3: a quote is left open");
+    assert_eq!(refused["detail"], "line 3: a quote is not closed");
     let answer = service.post_as(PREDICT, CSV, "\"a\",b,\"c\"\n\"1\",2,\"3\" \n").await;
     assert_eq!(answer.text().lines().count(), 2);
 }
@@ -145,7 +145,7 @@ async fn a_level_that_is_a_number_is_the_same_in_every_format() {
     let answer = service.post_as(path, CSV, "size\n1\n1.0\n").await;
     assert_eq!(answer.text(), format!("value\n{expected}\n{expected}\n"));
     let large = service.post(path, &json!({"rows": [[9_007_199_254_740_993_u64]]})).await;
-    assert!(refused(&large, 422).contains("send this level as a text"), "{}", large.text());
+    assert!(refused(&large, 422).contains("send this level as a string"), "{}", large.text());
 }
 
 /// Where a shape, an element or an output is wrong, it is named.
@@ -355,7 +355,12 @@ async fn bytes_that_are_no_text_or_no_stream() {
     send(JSON, "deflate", deflated.clone()).await.ok(200);
     for junk in [b"x".to_vec(), deflated.clone()] {
         let answer = send(JSON, "deflate", [deflated.clone(), junk].concat()).await;
-        assert!(answer.refused(400, "unreadable_body")["detail"].as_str().unwrap().contains("bytes follow its end"));
+        assert!(
+            answer.refused(400, "unreadable_body")["detail"]
+                .as_str()
+                .unwrap()
+                .contains("bytes follow the end of the stream")
+        );
     }
     for media_type in [CSV, NDJSON, "application/vnd.apache.arrow.stream"] {
         let detail = refused(&send(media_type, "gzip", b"a,b,c\n1,2,3\n".to_vec()).await, 400);

@@ -54,11 +54,11 @@ fn refusals_are_one_line_and_say_where() {
     let ridge = artifact("ridge.bochner");
     for (model, arguments, input, words) in [
         (&ridge, &["--outputs", "label"][..], ROWS, "/outputs/0: this model predicts numbers"),
-        (&ridge, &[], "x,colour,even\n1,red,true\ny,red,true\n", "/lines/3/x: a number is expected here"),
+        (&ridge, &[], "x,colour,even\n1,red,true\ny,red,true\n", "/lines/3/x: expected a number"),
         (&ridge, &[], "x,colour\n1,red\n", "the model needs column 'even'"),
         (&ridge, &[], "x,colour,even\n1,red,true\n1e308,red,true\n", "/lines/3: an input is so far from the training"),
         (&ridge, &["--outputs", "error_bar"], "x,colour,even\n1e308,red,true\n", "/lines/2: an input is so far"),
-        (&ridge, &[], "x,colour,even\n1,red,\"true\n", "/lines/2: a quote is left open"),
+        (&ridge, &[], "x,colour,even\n1,red,\"true\n", "/lines/2: a quote is not closed"),
         (&ridge, &[], "x,colour,even\n", "the table has no rows"),
         (&ridge, &["--from", "ndjson"], "\n", "the table has no rows"),
         (&artifact("ridge.json"), &[], ROWS, "not a bochner artifact"),
@@ -139,7 +139,7 @@ fn what_cannot_be_written_is_an_error_unless_nobody_reads() {
         let output = run(full.into());
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{format}: {text}");
-        assert!(text.starts_with("bochner: the predictions cannot be written: No space left"), "{format}: {text}");
+        assert!(text.starts_with("bochner: cannot write the predictions: No space left"), "{format}: {text}");
 
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

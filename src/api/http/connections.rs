@@ -27,7 +27,7 @@ enum Word {
 
 /// Answers until `stop` ends, then lets every connection finish the request it is at. A connection on which nothing
 /// happens is closed.
-pub async fn serve(listener: TcpListener, front: Dispatch, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(listener: TcpListener, front: Dispatch, stop: impl Future<Output = ()>) {
     // Each connection holds a receiver: it hears what is told to all, and is counted.
     let (telling, hearing) = watch::channel(Word::Look);
     let idle = front.connection_idle();

@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader, Read};
 /// How a CSV body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Between cells.
+    /// An ASCII character that separates cells.
     pub delimiter: u8,
     /// Whether the first line names the columns; `None` expects names and refuses numbers.
     pub header: Option<bool>,
 }
 
-/// A delimiter as given by a user: one ASCII character or its name.
+/// Reads a delimiter: one ASCII character, or its name.
 pub fn parse_delimiter(text: &str) -> Result<u8, DatasetError> {
     match text {
         "tab" | "\\t" => Ok(b'\t'),
@@ -29,21 +29,20 @@ pub fn parse_delimiter(text: &str) -> Result<u8, DatasetError> {
             _ => Err(DatasetError::Option {
                 option: "delimiter",
                 detail: format!(
-                    "'{text}' is not one ASCII punctuation character, nor comma, semicolon, tab, pipe or space"
+                    "expected comma, semicolon, tab, pipe, space or one ASCII punctuation character, found '{text}'"
                 ),
             }),
         },
     }
 }
 
-/// What some programs put before UTF-8.
+/// Bytes that some programs write before UTF-8 text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Longest record. A quote that is never closed would otherwise pull the rest of the file into
-/// memory as one cell.
+/// Longest record. Otherwise a quote that is never closed would read the rest of the file into memory as one cell.
 const LONGEST_RECORD: usize = 16 << 20;
 
-/// A CSV text opened at its first row, with the names of its columns.
+/// A CSV text, read row by row.
 pub struct CsvTable<R> {
     input: BufReader<R>,
     parser: Reader,
@@ -54,18 +53,18 @@ pub struct CsvTable<R> {
     /// Where each cell ends.
     ends: Vec<usize>,
     cell_count: usize,
-    /// Of the current record.
+    /// Line of the current record.
     line: u64,
-    /// Whether it ended with a carriage return, whose line feed may follow.
+    /// Whether the record ended with a carriage return, after which a line feed may follow.
     ends_with_return: bool,
-    /// The first record when it is data, not names.
+    /// Whether the first record is data and not read yet.
     pending: bool,
-    /// Of the columns.
+    /// Names of the columns.
     pub names: Vec<String>,
 }
 
 impl<R: Read> CsvTable<R> {
-    /// Reads the names, or makes them up where there is no header.
+    /// Reads the header. Without one, columns are called `column_1`, `column_2` and so on.
     pub fn new(source: R, options: CsvOptions, column_limit: usize) -> Result<Self, DatasetError> {
         let mut table = Self {
             input: BufReader::with_capacity(1 << 16, source),
@@ -102,7 +101,7 @@ impl<R: Read> CsvTable<R> {
             return Ok(false);
         }
         if self.cell_count != self.names.len() {
-            let detail = format!("{} cells where the first line has {}", self.cell_count, self.names.len());
+            let detail = format!("found {} cells, expected {} as in the first line", self.cell_count, self.names.len());
             return Err(DatasetError::at(self.line, None, detail));
         }
         Ok(true)
@@ -138,7 +137,8 @@ impl<R: Read> CsvTable<R> {
             match outcome {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if self.text.len() >= LONGEST_RECORD => {
-                    let detail = format!("longer than {} MiB; is a quote left open?", LONGEST_RECORD >> 20);
+                    let detail =
+                        format!("longer than {} MiB; check for a quote that is not closed", LONGEST_RECORD >> 20);
                     return Err(DatasetError::at(self.line, None, detail));
                 }
                 ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
@@ -157,10 +157,9 @@ impl<R: Read> CsvTable<R> {
     }
 
     fn too_many_columns(&self) -> DatasetError {
-        DatasetError::at(self.line, None, format!("more than {} columns, which is the limit", self.column_limit))
+        DatasetError::at(self.line, None, format!("more columns than the limit of {}", self.column_limit))
     }
 
-    /// Passes over the mark that some programs put before UTF-8.
     fn skip_byte_order_mark(&mut self) -> Result<(), DatasetError> {
         if self.input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
             self.input.consume(BYTE_ORDER_MARK.len());
@@ -168,13 +167,13 @@ impl<R: Read> CsvTable<R> {
         Ok(())
     }
 
-    /// Passes over empty lines one byte at a time, so that the line number is that of the record. In a table of one
-    /// column an empty line may be a missing cell, as some programs write it.
+    /// Skips empty lines one byte at a time, so that the line number is that of the record. In a table of one column an
+    /// empty line is refused: some programs write a missing cell that way.
     fn skip_line_ends(&mut self) -> Result<(), DatasetError> {
         while let Some(&byte @ (b'\n' | b'\r')) = self.input.fill_buf()?.first() {
             let ends_record = byte == b'\n' && std::mem::take(&mut self.ends_with_return);
             if self.names.len() == 1 && !ends_record {
-                let detail = "an empty line: in a table of one column a missing cell is written \"\"";
+                let detail = "an empty line; in a table of one column, write \"\" for a missing cell";
                 return Err(DatasetError::at(self.parser.line(), None, detail));
             }
             self.parser.read_record(&[byte], &mut self.text, &mut self.ends);
@@ -188,7 +187,10 @@ impl<R: Read> CsvTable<R> {
         for column in 0..self.cell_count {
             let name = self.cell(column)?;
             if name.is_empty() {
-                let detail = format!("column {} has no name (a data frame's index? write it without one)", column + 1);
+                let detail = format!(
+                    "column {} has no name; if it is the index of a data frame, write the table without it",
+                    column + 1
+                );
                 return Err(DatasetError::at(self.line, None, detail));
             }
             if names.iter().any(|earlier| earlier == name) {
@@ -197,14 +199,14 @@ impl<R: Read> CsvTable<R> {
             names.push(name.to_owned());
         }
         if refuse_numbers && names.iter().all(|name| name.parse::<f64>().is_ok()) {
-            let detail = "the first line holds only numbers; say header=false if it is data, header=true if these are \
-                          names (in a content type: text/csv; header=absent or header=present)";
+            let detail = "the first line holds only numbers; set header=false if it is data, or header=true if it is names (in a \
+                          content type: text/csv; header=absent or header=present)";
             return Err(DatasetError::at(self.line, None, detail));
         }
         Ok(names)
     }
 
-    /// One column is no table; often the delimiter is another one.
+    /// Refuses a table of one column. Often the delimiter is a different one.
     pub(crate) fn refuse_single_column(&self, delimiter: u8) -> Result<(), DatasetError> {
         if self.names.len() > 1 {
             return Ok(());
@@ -213,9 +215,9 @@ impl<R: Read> CsvTable<R> {
         let other = [',', ';', '\t', '|'].into_iter().find(|&c| c as u8 != delimiter && first_line.contains(c));
         Err(DatasetError::table(match other {
             Some(other) => {
-                format!("only one column was found, but its name contains '{}'; set delimiter", other.escape_default())
+                format!("found only one column, but its name contains '{}'; set delimiter", other.escape_default())
             }
-            None => "only one column was found; a data set needs at least one input and a target".to_owned(),
+            None => "found only one column; a dataset needs at least one input and a target".to_owned(),
         }))
     }
 }
@@ -248,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_is_no_row_unless_there_is_one_column() {
-        let refusal = "an empty line: in a table of one column a missing cell is written \"\"";
+    fn empty_lines_are_skipped_unless_there_is_one_column() {
+        let refusal = "an empty line; in a table of one column, write \"\" for a missing cell";
         for text in ["x\n1\n\n2\n", "x\r\n1\r\n\r\n2\r\n", "x\n1\n\n", "x\r1\r\r2"] {
             let failure = failure(text.as_bytes(), 9);
             assert!(failure.ends_with(refusal), "{text:?}: {failure}");
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn quotes_that_swallow_cells_are_refused() {
-        assert_eq!(failure(b"a,b,z\n1,2,\"x\n4,5,y\n7,8,w\n", 9), "line 2: a quote is left open");
+        assert_eq!(failure(b"a,b,z\n1,2,\"x\n4,5,y\n7,8,w\n", 9), "line 2: a quote is not closed");
         assert_eq!(failure(b"a,b\n1,2\n\n3,\"3\"4\n", 9), "line 4: text after a closing quote");
         assert_eq!(failure(b"\xef\xbb\xbf\"a\"b,c\n", 9), "line 1: text after a closing quote");
         let text = b"\xef\xbb\xbf\"a,a\",b\n\"1\" , 5\" pipe\n\"\"\"x\"\"\",\"\"";
@@ -282,11 +284,11 @@ mod tests {
 
     #[test]
     fn records_have_limits() {
-        assert_eq!(failure(b"a,b,c,d\n", 3), "line 1: more than 3 columns, which is the limit");
-        assert_eq!(failure(b"a,b\n1,2,3,4,5\n", 4), "line 2: more than 4 columns, which is the limit");
-        assert_eq!(failure(b"a,b\n1,2,3\n", 4), "line 2: 3 cells where the first line has 2");
+        assert_eq!(failure(b"a,b,c,d\n", 3), "line 1: more columns than the limit of 3");
+        assert_eq!(failure(b"a,b\n1,2,3,4,5\n", 4), "line 2: more columns than the limit of 4");
+        assert_eq!(failure(b"a,b\n1,2,3\n", 4), "line 2: found 3 cells, expected 2 as in the first line");
         let mut open_quote = b"a,b\n1,2\n3,\"".to_vec();
-        assert_eq!(failure(&open_quote, 9), "line 3: a quote is left open");
+        assert_eq!(failure(&open_quote, 9), "line 3: a quote is not closed");
         open_quote.resize(LONGEST_RECORD + 100, b'x');
         assert!(failure(&open_quote, 9).starts_with("line 3: longer than 16 MiB"));
     }

@@ -1,6 +1,6 @@
 //! The formats that uploads are read from.
 
-/// Quotes of CSV, checked beside the parser.
+/// Checks the quotes of CSV, which the parser does not.
 pub(crate) mod quotes;
 
 /// CSV records with their line numbers.

@@ -1,19 +1,19 @@
-//! Quotes of CSV, checked beside the parser: it forgives a quote that is never closed and text after a closing one, and
-//! either makes other cells, or other rows, than were meant.
+//! Checks the quotes of CSV. The parser accepts a quote that is never closed and text after a closing quote, and then
+//! returns other cells or rows than were meant.
 
-/// Where in a cell the text stands.
+/// The position within a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuoteState {
     Start,
     Bare,
     Quoted,
-    /// Behind a quote in quotes: the end, or half of a doubled one.
+    /// After a quote inside quotes: the end of the cell, or half of a doubled quote.
     Quote,
-    /// Blanks behind a closing quote.
+    /// In blanks after a closing quote.
     Closed,
 }
 
-/// Follows the text of records as it is read, piece by piece.
+/// Checks records as they are read, piece by piece.
 pub(crate) struct Quotes {
     delimiter: u8,
     place: QuoteState,
@@ -24,7 +24,7 @@ impl Quotes {
         Self { delimiter, place: QuoteState::Start }
     }
 
-    /// Goes over the next piece; tells what is wrong with it.
+    /// Checks the next piece.
     pub(crate) fn pass(&mut self, text: &[u8]) -> Result<(), &'static str> {
         // Most text has no quotes at all.
         if matches!(self.place, QuoteState::Start | QuoteState::Bare) && !text.contains(&b'"') {
@@ -46,9 +46,9 @@ impl Quotes {
         Ok(())
     }
 
-    /// What is wrong where the text ends here.
+    /// Checks that the text may end here.
     pub(crate) fn finish(&self) -> Result<(), &'static str> {
-        if self.place == QuoteState::Quoted { Err("a quote is left open") } else { Ok(()) }
+        if self.place == QuoteState::Quoted { Err("a quote is not closed") } else { Ok(()) }
     }
 
     fn ends_cell(&self, byte: u8) -> bool {
@@ -76,9 +76,9 @@ mod tests {
             }
         }
         for (text, wrong) in [
-            ("1,\"3\n4,5\n", "a quote is left open"),
-            ("\"", "a quote is left open"),
-            ("\"\"\"", "a quote is left open"),
+            ("1,\"3\n4,5\n", "a quote is not closed"),
+            ("\"", "a quote is not closed"),
+            ("\"\"\"", "a quote is not closed"),
             ("1,\"3\"4", "text after a closing quote"),
             ("\"3\" \"4\"", "text after a closing quote"),
             ("1,\"x\n2,\"y\"\n", "text after a closing quote"),

@@ -6,6 +6,20 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One statement about a model, with everything needed to judge it.
+///
+/// ```
+/// use bochner::model::read_artifact;
+/// use bochner::theory::{Form, RowAccess, Status, guarantees};
+///
+/// let file = std::fs::File::open("tests/fixtures/artifacts/ridge.bochner").unwrap();
+/// let model = read_artifact(file, 1 << 30).unwrap();
+/// let evidence = model.evidence.as_ref().unwrap();
+/// let found = guarantees(evidence, 0.05, 0.95, &model.circumstances(RowAccess::Gone));
+/// let theorem1 = &found.guarantees[0];
+/// assert_eq!((theorem1.id, theorem1.form), ("wang.theorem1", Form::Bound));
+/// // Its lambda is smaller than the theorem requires. The value is then what the formula gives, not a guarantee.
+/// assert_eq!(theorem1.status, Status::NotApplicable);
+/// ```
 #[derive(Debug, Clone, Serialize)]
 pub struct Guarantee {
     /// Stable id, `paper.theorem`.

@@ -16,6 +16,21 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 
 /// A checked training spec.
+///
+/// ```
+/// use bochner::training::{SpecLimits, TrainSpec};
+/// use serde_json::json;
+///
+/// let limits = SpecLimits { feature_count: 4096 };
+/// let raw = json!({"kernel": {"name": "matern", "nu": 2.5}, "features": {"count": 512}, "lambda": 1e-4});
+/// let spec = TrainSpec::check("", Some(&raw), limits).unwrap();
+/// assert_eq!((spec.feature_count, spec.seed), (512, 0)); // what is left out has its default
+///
+/// let misspelt = json!({"kernel": {"name": "gausian"}, "lamda": 1e-4});
+/// let problems = TrainSpec::check("/spec", Some(&misspelt), limits).unwrap_err();
+/// let pointers: Vec<&str> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+/// assert!(pointers.contains(&"/spec/kernel/name") && pointers.contains(&"/spec/lamda")); // every problem at once
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainSpec {
     /// What is minimised; by the task where it is not said.
