@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
-/// What is kept of the spectrum of one version.
+/// The stored spectrum of one version.
 #[derive(Serialize)]
 pub(crate) struct Spectrum {
     model: String,
@@ -44,7 +44,7 @@ async fn spectrum(state: AppState, name: String, version: Option<u32>) -> Result
     let rows = row_access(&state, &ready).await?;
     let model = ready.predictor.model();
     let tried = model.measured.exact_krr.is_some();
-    let told = |known| spectral_profile(known).with_rows(rows).with_exact_system_tried(tried);
-    let profile = model.evidence.as_ref().map(told);
+    let profile_of = |evidence| spectral_profile(evidence).with_rows(rows).with_exact_system_tried(tried);
+    let profile = model.evidence.as_ref().map(profile_of);
     Ok(Json(Spectrum { model: ready.entry.name.clone(), version: ready.entry.version, profile }))
 }

@@ -4,7 +4,7 @@ use super::response::inner_shape;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{ModelName, VersionNumber};
-use crate::dataset::ColumnKind;
+use crate::dataset::{ColumnKind, InputColumn};
 use crate::model::{FittedModel, ModelVersion};
 use crate::serving::Output;
 use crate::telemetry::ModelMeters;
@@ -19,11 +19,7 @@ pub(crate) async fn live() -> Json<Value> {
 
 /// `GET /v2/health/ready`.
 pub(crate) async fn ready(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
-    if state.is_ready() {
-        Ok(Json(json!({"ready": true, "live": true})))
-    } else {
-        Err(ApiError::busy("draining", "the service is shutting down"))
-    }
+    if state.is_ready() { Ok(Json(json!({"ready": true, "live": true}))) } else { Err(ApiError::draining()) }
 }
 
 /// `GET /v2`.
@@ -49,7 +45,7 @@ pub(crate) async fn model_version(
     describe(&state, &name, Some(version)).await
 }
 
-/// `GET /v2/models/{model}/ready`: once it is read and tried out.
+/// `GET /v2/models/{model}/ready`: loads the model if it is not in memory.
 pub(crate) async fn model_ready(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -68,7 +64,7 @@ pub(crate) async fn version_ready(
     Ok(Json(json!({"name": model.entry.name, "ready": true})))
 }
 
-/// `GET /v2/models/stats`: of every version in memory.
+/// `GET /v2/models/stats`: the statistics of every version in memory.
 pub(crate) async fn stats(State(state): State<AppState>) -> Json<Value> {
     let all = state.model_cache.all();
     let all: Vec<Value> = all.iter().map(|model| statistics(&model.entry, Some(&model.meters))).collect();
@@ -111,7 +107,7 @@ async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<
     })))
 }
 
-/// One matrix where all columns are numbers, else a tensor for each column.
+/// One matrix if all columns are numeric, else a tensor for each column.
 fn inputs(model: &FittedModel) -> Vec<Value> {
     let columns = &model.inputs.encoding.columns;
     if columns.iter().all(|column| column.kind == ColumnKind::Numeric) {
@@ -126,18 +122,18 @@ fn inputs(model: &FittedModel) -> Vec<Value> {
         ColumnKind::Boolean => "BOOL",
         ColumnKind::Categorical => "BYTES",
     };
-    let column = |column: &crate::dataset::InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
+    let column = |column: &InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
     columns.iter().map(column).collect()
 }
 
-/// Of one version. Asking brings nothing into memory: that could drive others out.
+/// The statistics of one version. Does not load it, which could evict another.
 fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
     let entry = state.registry.find(name, version)?;
     let ready = state.model_cache.ready(&entry)?;
     Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
 }
 
-/// Since the version was read into memory; nothing where it is not there.
+/// Counts since the version was loaded; zeros if it is not in memory.
 fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
     let number = |read: fn(&ModelMeters) -> u64| meters.map(read).unwrap_or_default();
     let total = |read: fn(&ModelMeters) -> (u64, u64)| {
