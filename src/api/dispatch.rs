@@ -10,8 +10,9 @@ use super::predict::predict;
 use super::routes::router;
 use crate::telemetry::PredictionRoute;
 use axum::Router;
-use axum::extract::Request;
+use axum::body::Body;
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::Response;
 
 /// All routes, with the shortcut; a clone is two reference counts.
@@ -35,14 +36,13 @@ impl Dispatch {
 
 impl Handler for Dispatch {
     /// The route table is boxed: a connection has room for the largest future of any request, and moves it.
-    async fn handle(&self, request: Request) -> Response {
-        let (parts, body) = request.into_parts();
+    async fn handle(&self, parts: Parts, body: Body) -> Response {
         if parts.method == Method::POST
             && let Some((route, model)) = prediction_route(parts.uri.path())
         {
             return predict(&self.state, route, model, &parts, body).await;
         }
-        Box::pin(self.routes.handle(Request::from_parts(parts, body))).await
+        Box::pin(self.routes.handle(parts, body)).await
     }
 }
 

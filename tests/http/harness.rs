@@ -100,7 +100,8 @@ impl Service {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let (parts, body) = self.app.dispatch.handle(request).await.into_parts();
+        let (parts, body) = request.into_parts();
+        let (parts, body) = self.app.dispatch.handle(parts, body).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }
     }

@@ -4,6 +4,7 @@ use super::idle::{Activity, TrackedStream};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -22,12 +23,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What answers requests: the route table, or the dispatch in front of it.
 pub trait Handler: Clone + Send + Sync + 'static {
     /// Answers a request.
-    fn handle(&self, request: Request) -> impl Future<Output = Response> + Send;
+    fn handle(&self, parts: Parts, body: Body) -> impl Future<Output = Response> + Send;
 }
 
 impl Handler for Router {
-    async fn handle(&self, request: Request) -> Response {
-        let Ok(response) = self.clone().oneshot(request).await;
+    async fn handle(&self, parts: Parts, body: Body) -> Response {
+        let Ok(response) = self.clone().oneshot(Request::from_parts(parts, body)).await;
         response
     }
 }
@@ -92,7 +93,8 @@ async fn serve_connection(stream: TcpStream, handler: impl Handler, mut commands
     let handler = &handler;
     let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| async move {
         let guard = activity.begin_request();
-        let response = handler.handle(request.map(Body::new)).await;
+        let (parts, body) = request.into_parts();
+        let response = handler.handle(parts, Body::new(body)).await;
         drop(guard);
         Ok::<_, Infallible>(response)
     });

@@ -158,6 +158,22 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
     }
 }
 
+/// A model in the path and, if the route has one, a version.
+pub(crate) struct VersionedModel {
+    pub(crate) name: String,
+    pub(crate) version: Option<u32>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for VersionedModel {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let ModelName(name) = ModelName::from_request_parts(parts, state).await?;
+        let Ok(ModelPath { version, .. }) = ModelPath::from_request_parts(parts, state).await;
+        Ok(Self { name, version: version.as_deref().map(read_version).transpose()? })
+    }
+}
+
 /// The model and the version in the path of a route that predicts, unchecked.
 pub(crate) struct ModelPath<'a> {
     name: Cow<'a, str>,

@@ -17,7 +17,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use std::time::Duration;
 
-/// Bytes that a short response takes beside its rows, and for each row; about.
+/// Estimated bytes of a response: so many for its head, and as many for each row.
 const BYTES_PER_ROW: usize = 64;
 
 pub(super) async fn answer(request: &PredictionRequest<'_>, body: Body) -> Result<Answered, ApiError> {

@@ -1,6 +1,6 @@
 //! Jobs of type `certify`: measure for an existing model what training left out.
 
-use super::jobs::{named_version, refuse_too_large, refuse_unknown, required_text};
+use super::jobs::{named_version, refuse_too_large, refuse_unknown, required_text, stored_spec};
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
@@ -9,7 +9,7 @@ use crate::dataset::DatasetError;
 use crate::jobs::NewJob;
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
-use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_certification};
+use crate::training::{LARGEST_EXACT_ROWS, estimate_certification};
 use serde_json::{Map, Value, json};
 
 /// Whether a certify job can read the rows that a model was trained on.
@@ -46,8 +46,8 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         return conflict("the model is the exact kernel method itself; there is nothing to compare it with".into());
     }
     if report.base_version.is_some() {
-        return conflict("the model was updated, so that its rows come from several datasets, of which only the last is known; train a new \
-             model on all rows to certify it".into());
+        let detail = "the model was updated, and the datasets of its earlier rows are not known; train it on all rows";
+        return conflict(detail.into());
     }
     if report.training_rows as u64 > LARGEST_EXACT_ROWS {
         let rows = report.training_rows;
@@ -56,10 +56,7 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         ));
     }
     let dataset = state.datasets.find(&entry.dataset)?;
-    let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
-    let limits = SpecLimits { feature_count: model.map.feature_count() };
-    let spec =
-        TrainSpec::check("", Some(&raw), limits).map_err(|found| ApiError::invalid(ErrorCode::InvalidJob, found))?;
+    let spec = stored_spec(model)?;
     let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "the exact solve", "certify a model with fewer training rows")?;
     Ok(NewJob {

@@ -3,7 +3,7 @@
 use super::certifications::row_access;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, QueryFields, VersionNumber};
+use crate::api::http::extract::{QueryFields, VersionedModel};
 use crate::theory::ours::certificate::COVERED_SHARE;
 use crate::theory::papers::avron::Preconditioning;
 use crate::theory::{self, Evidence, RowAccess, SMALLEST_DELTA};
@@ -14,30 +14,11 @@ use serde_json::{Value, json};
 /// The relative accuracy for which the iterations of a preconditioned solver are counted.
 const SOLVER_ACCURACY: f64 = 1e-8;
 
-/// `GET …/{model}/guarantees`: of the newest version.
+/// `GET …/{model}/guarantees` and `GET …/{model}/versions/{version}/guarantees`: closed forms, computed for any δ from the
+/// evidence that the model stores.
 pub(crate) async fn show(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    query: QueryFields,
-) -> Result<Json<Value>, ApiError> {
-    guarantees(state, name, None, query).await
-}
-
-/// `GET …/{model}/versions/{version}/guarantees`.
-pub(crate) async fn show_version(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-    query: QueryFields,
-) -> Result<Json<Value>, ApiError> {
-    guarantees(state, name, Some(version), query).await
-}
-
-/// The guarantees are closed forms, computed for any δ from the evidence that the model stores.
-async fn guarantees(
-    state: AppState,
-    name: String,
-    version: Option<u32>,
+    VersionedModel { name, version }: VersionedModel,
     query: QueryFields,
 ) -> Result<Json<Value>, ApiError> {
     let query = query.only(&["delta", "share"])?;

@@ -7,7 +7,7 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{Id, JsonBody, QueryFields};
 use crate::api::state::blocking;
 use crate::jobs::{Job, JobError, JobStatus, NewJob, Progress};
-use crate::model::check_model_name;
+use crate::model::{FittedModel, check_model_name};
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
 use crate::training::{SpecLimits, TrainSpec, estimate_memory};
@@ -231,6 +231,14 @@ pub(crate) fn named_version(body: &Map<String, Value>, problems: &mut Vec<Proble
         problems.push(Problem::new("/version", "must be a version number"));
     }
     version
+}
+
+/// The spec that a model was trained with.
+pub(crate) fn stored_spec(model: &FittedModel) -> Result<TrainSpec, ApiError> {
+    let invalid = |error| ApiError::internal(format!("the stored spec of the model is not JSON: {error}"));
+    let raw: Value = serde_json::from_str(&model.spec).map_err(invalid)?;
+    let limits = SpecLimits { feature_count: model.map.feature_count() };
+    TrainSpec::check("", Some(&raw), limits).map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))
 }
 
 /// Refuses a job that needs more memory than one may use.

@@ -2,7 +2,7 @@
 
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, VersionNumber};
+use crate::api::http::extract::{ModelName, VersionNumber, VersionedModel};
 use crate::api::state::blocking;
 use crate::model::{ModelVersion, RegistryError};
 use axum::Json;
@@ -36,21 +36,11 @@ pub(crate) async fn show_version(
     Ok(Json(describe(&state, entry).await?))
 }
 
-/// `DELETE …/{model}`: all versions.
-pub(crate) async fn delete(State(state): State<AppState>, ModelName(name): ModelName) -> Result<StatusCode, ApiError> {
-    remove(state, name, None).await
-}
-
-/// `DELETE …/{model}/versions/{version}`.
-pub(crate) async fn delete_version(
+/// `DELETE …/{model}`, which deletes all versions, and `DELETE …/{model}/versions/{version}`.
+pub(crate) async fn delete(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<StatusCode, ApiError> {
-    remove(state, name, Some(version)).await
-}
-
-async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<StatusCode, ApiError> {
     blocking(move || -> Result<_, RegistryError> {
         for removed in state.registry.delete(&name, version)? {
             state.model_cache.forget(&removed);

@@ -3,7 +3,7 @@
 use super::certifications::row_access;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, QueryFields, VersionNumber};
+use crate::api::http::extract::{QueryFields, VersionedModel};
 use crate::theory::{SpectralProfile, spectral_profile};
 use axum::Json;
 use axum::extract::State;
@@ -18,28 +18,13 @@ pub(crate) struct Spectrum {
     profile: Option<SpectralProfile>,
 }
 
-/// `GET …/{model}/spectrum`: of the newest version.
+/// `GET …/{model}/spectrum` and `GET …/{model}/versions/{version}/spectrum`.
 pub(crate) async fn show(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
+    VersionedModel { name, version }: VersionedModel,
     query: QueryFields,
 ) -> Result<Json<Spectrum>, ApiError> {
     query.only(&[])?;
-    spectrum(state, name, None).await
-}
-
-/// `GET …/{model}/versions/{version}/spectrum`.
-pub(crate) async fn show_version(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-    query: QueryFields,
-) -> Result<Json<Spectrum>, ApiError> {
-    query.only(&[])?;
-    spectrum(state, name, Some(version)).await
-}
-
-async fn spectrum(state: AppState, name: String, version: Option<u32>) -> Result<Json<Spectrum>, ApiError> {
     let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
     let model = ready.predictor.model();

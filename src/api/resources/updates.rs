@@ -1,13 +1,13 @@
 //! `/api/v1/models/{model}/update`: jobs that add rows to a model.
 
-use super::jobs::{accept, canonical, named_version, refuse_too_large, refuse_unknown, required_text};
+use super::jobs::{accept, canonical, named_version, refuse_too_large, refuse_unknown, required_text, stored_spec};
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{JsonBody, ModelName};
 use crate::jobs::NewJob;
 use crate::request::problem::Problem;
-use crate::training::{SpecLimits, TrainSpec, alignment, estimate_memory};
+use crate::training::{alignment, estimate_memory};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -40,10 +40,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     let entry = state.registry.find(name, version)?;
     let ready = state.model_cache.get(&entry)?;
     let model = ready.predictor.model();
-    let limits = SpecLimits { feature_count: model.map.feature_count() };
-    let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
-    let spec = TrainSpec::check("", Some(&raw), limits)
-        .map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
+    let spec = stored_spec(model)?;
     if !spec.updatable {
         let detail =
             format!("version {} stores no statistics to add rows to; train with \"updatable\": true", entry.version);

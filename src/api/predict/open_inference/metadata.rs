@@ -3,7 +3,7 @@
 use super::response::inner_shape;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, VersionNumber};
+use crate::api::http::extract::VersionedModel;
 use crate::dataset::{ColumnKind, InputColumn};
 use crate::model::{FittedModel, ModelVersion};
 use crate::serving::Output;
@@ -31,36 +31,13 @@ pub(crate) async fn server() -> Json<Value> {
     }))
 }
 
-/// `GET /v2/models/{model}`.
-pub(crate) async fn model(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
-    describe(&state, &name, None).await
-}
-
-/// `GET /v2/models/{model}/versions/{version}`.
-pub(crate) async fn model_version(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-) -> Result<Json<Value>, ApiError> {
-    describe(&state, &name, Some(version)).await
-}
-
-/// `GET /v2/models/{model}/ready`: loads the model if it is not in memory.
+/// `GET /v2/models/{model}/ready` and `GET /v2/models/{model}/versions/{version}/ready`: loads the model if it is not in
+/// memory.
 pub(crate) async fn model_ready(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<Json<Value>, ApiError> {
-    let model = state.load(&name, None).await?;
-    Ok(Json(json!({"name": model.entry.name, "ready": true})))
-}
-
-/// `GET /v2/models/{model}/versions/{version}/ready`.
-pub(crate) async fn version_ready(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-) -> Result<Json<Value>, ApiError> {
-    let model = state.load(&name, Some(version)).await?;
+    let model = state.load(&name, version).await?;
     Ok(Json(json!({"name": model.entry.name, "ready": true})))
 }
 
@@ -71,25 +48,23 @@ pub(crate) async fn stats(State(state): State<AppState>) -> Json<Value> {
     Json(json!({"model_stats": all}))
 }
 
-/// `GET /v2/models/{model}/stats`.
+/// `GET /v2/models/{model}/stats` and `GET /v2/models/{model}/versions/{version}/stats`. Does not load the model, which
+/// could evict another.
 pub(crate) async fn model_stats(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<Json<Value>, ApiError> {
-    version_statistics(&state, &name, None)
+    let entry = state.registry.find(&name, version)?;
+    let ready = state.model_cache.ready(&entry)?;
+    Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
 }
 
-/// `GET /v2/models/{model}/versions/{version}/stats`.
-pub(crate) async fn version_stats(
+/// `GET /v2/models/{model}` and `GET /v2/models/{model}/versions/{version}`.
+pub(crate) async fn model(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<Json<Value>, ApiError> {
-    version_statistics(&state, &name, Some(version))
-}
-
-async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
-    let model = state.load(name, version).await?;
+    let model = state.load(&name, version).await?;
     let versions = state.registry.list(Some(&model.entry.name));
     let fitted = model.predictor.model();
     let output = |output: &Output| {
@@ -124,13 +99,6 @@ fn inputs(model: &FittedModel) -> Vec<Value> {
     };
     let column = |column: &InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
     columns.iter().map(column).collect()
-}
-
-/// The statistics of one version. Does not load it, which could evict another.
-fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
-    let entry = state.registry.find(name, version)?;
-    let ready = state.model_cache.ready(&entry)?;
-    Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
 }
 
 /// Counts since the version was loaded; zeros if it is not in memory.

@@ -24,8 +24,7 @@ mod metadata;
 /// Loading and unloading of models.
 mod repository;
 
-pub(crate) use metadata::{live, model, model_ready, model_stats, model_version};
-pub(crate) use metadata::{ready, server, stats, version_ready, version_stats};
+pub(crate) use metadata::{live, model, model_ready, model_stats, ready, server, stats};
 pub(crate) use repository::{index, load, unload};
 
 use super::pipeline::{Answered, Decoded, Decoder, Encoder, PredictionRequest, run};
