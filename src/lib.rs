@@ -29,7 +29,8 @@ pub mod app;
 mod telemetry;
 
 /// HTTP.
-mod api;
+#[doc(hidden)]
+pub mod api;
 
 /// When and where work runs.
 mod jobs;

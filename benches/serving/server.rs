@@ -38,8 +38,14 @@ impl Server {
 
     /// A handler that reads the body and answers a constant.
     pub(crate) fn start_bare() -> Self {
+        Self::start_self(&[(BARE, "1")])
+    }
+
+    /// This bench, told by variables to be a server and to print its address.
+    pub(crate) fn start_self(variables: &[(&str, &str)]) -> Self {
         let exe = std::env::current_exe().unwrap();
-        let mut child = pinned(exe.to_str().unwrap()).env(BARE, "1").stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = pinned(exe.to_str().unwrap());
+        let mut child = command.envs(variables.iter().copied()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { child, address: line.trim().parse().unwrap() }

@@ -1,22 +1,23 @@
 //! What every handler shares.
 
 use super::http::error::ApiError;
+use super::http::error_code::ErrorCode;
 use crate::config::Config;
 use crate::dataset::DatasetStore;
 use crate::jobs::JobPool;
 use crate::model::ModelRegistry;
 use crate::serving::{ModelCache, ModelCacheError, ReadyModel};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, ShedReason};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
-/// A handle to everything; a clone is one count.
+/// What every handler shares; a clone is one reference count.
 #[derive(Clone)]
 pub struct AppState(Arc<AppParts>);
 
-/// Everything.
+/// The parts of an app.
 pub struct AppParts {
     pub(super) config: Config,
     pub(super) datasets: DatasetStore,
@@ -27,9 +28,9 @@ pub struct AppParts {
     pub(super) uploads: Arc<Semaphore>,
     pub(super) imports: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
-    /// Kibibytes of large bodies.
+    /// Memory for large bodies, in KiB.
     pub(super) bodies: Arc<Semaphore>,
-    /// Kibibytes of large answers on their way, and how many there are of them in all.
+    /// Memory for large responses, in KiB: what is free, and the whole budget.
     pub(super) answers: Arc<Semaphore>,
     pub(super) answer_kibibytes: usize,
     ready: watch::Sender<bool>,
@@ -44,7 +45,7 @@ impl Deref for AppState {
 }
 
 impl AppState {
-    /// Ready from the start: the stores are open.
+    /// The state of a service that is ready, because its stores are open.
     pub fn new(
         config: Config,
         datasets: DatasetStore,
@@ -53,7 +54,7 @@ impl AppState {
         model_cache: ModelCache,
         metrics: Metrics,
     ) -> Self {
-        // A body of the largest size must find room when it is alone, compressed and not.
+        // The largest body must fit when it is the only one, compressed and decompressed.
         let bodies = config.max_request_memory.0.max(2 * config.max_request.0 + (1 << 20)) >> 10;
         let permits = |kibibytes| usize::try_from(kibibytes).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let answer_kibibytes = permits(config.max_answer_memory.0 >> 10);
@@ -74,22 +75,27 @@ impl AppState {
         }))
     }
 
-    /// From now on `/readyz` says no.
+    /// Makes `/readyz` fail, so that load balancers send no more requests.
     pub fn stop_being_ready(&self) {
         self.ready.send_replace(false);
+    }
+
+    /// How often connections are checked for being idle.
+    pub fn idle_timeout(&self) -> Duration {
+        Duration::from_secs(self.config.connection_idle_seconds)
     }
 
     pub(super) fn is_ready(&self) -> bool {
         *self.ready.borrow()
     }
 
-    /// Ends when the service begins to shut down: long answers stop then.
+    /// Ends when the service begins to shut down, when event streams stop.
     pub(super) async fn draining(&self) {
         // The sender lives as long as this state does.
         let _ = self.ready.subscribe().wait_for(|ready| !ready).await;
     }
 
-    /// A version of a model ready to predict, the newest if none is named. From memory if it is there.
+    /// Loads a version of a model, the newest if none is named.
     pub(super) async fn load(&self, name: &str, version: Option<u32>) -> Result<Arc<ReadyModel>, ApiError> {
         let entry = self.registry.find(name, version)?;
         if let Some(model) = self.model_cache.ready(&entry)? {
@@ -99,7 +105,7 @@ impl AppState {
         blocking(move || -> Result<_, ModelCacheError> { state.model_cache.get(&entry) }).await
     }
 
-    /// The same for a request that gives up at a deadline; the model is read on for those who come next.
+    /// Like `load`, for a request with a deadline. The model is loaded for later requests even if the deadline passes.
     pub(super) async fn load_by(
         &self,
         name: &str,
@@ -112,11 +118,11 @@ impl AppState {
         }
         let (state, version) = (self.clone(), Arc::clone(&entry));
         let loading = blocking(move || -> Result<_, ModelCacheError> { state.model_cache.get(&version) });
-        // Boxed, as is all that a usual prediction never comes to: its future stays small.
+        // Boxed because most predictions never get here, to keep their future small.
         Box::pin(tokio::time::timeout_at(deadline.into(), loading)).await.unwrap_or_else(|_| {
-            self.metrics.predictions.shed(&entry.name, entry.version, "model_loading");
-            let detail = format!("model '{}' version {} is being read; ask again", entry.name, entry.version);
-            Err(ApiError::busy("model_loading", detail))
+            self.metrics.predictions.shed(&entry.name, entry.version, ShedReason::ModelLoading);
+            let detail = format!("model '{}' version {} is being loaded; try again", entry.name, entry.version);
+            Err(ApiError::new(ErrorCode::ModelLoading, detail))
         })
     }
 }

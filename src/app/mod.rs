@@ -63,7 +63,7 @@ pub enum StartError {
 /// A running service without its socket.
 pub struct App {
     /// All routes.
-    pub front: Dispatch,
+    pub dispatch: Dispatch,
     /// The queue, to be drained at the end.
     pub jobs: JobPool,
     state: AppState,
@@ -109,7 +109,7 @@ impl App {
         let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
         let jobs = JobPool::start(database, settings, Arc::new(runner))?;
         let state = AppState::new(config, datasets, jobs.clone(), registry, model_cache, metrics);
-        Ok(Self { front: Dispatch::new(state.clone()), jobs, state, _lock: lock })
+        Ok(Self { dispatch: Dispatch::new(state.clone()), jobs, state, _lock: lock })
     }
 
     /// Answers on a socket until `stop` ends, then lets every connection finish the request it is at.
@@ -117,7 +117,7 @@ impl App {
     where
         S: Future<Output = ()> + Send,
     {
-        api::serve(listener, self.front.clone(), stop)
+        api::serve(listener, self.dispatch.clone(), self.state.idle_timeout(), stop)
     }
 
     /// From now on `/readyz` says no.

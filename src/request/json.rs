@@ -1,17 +1,17 @@
-//! JSON values in which no member is named twice: of two that are, one would be passed over in silence.
+//! JSON values without repeated members. Accepting them would silently ignore one of the values.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Reads one value, and nothing after it. An error of the data category is a member named twice.
-pub(crate) fn read(text: &[u8]) -> Result<Value, serde_json::Error> {
+/// Reads one value, and nothing after it. An error of the data category is a repeated member.
+pub fn read(text: &[u8]) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Unique.deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 
-/// Builds a value.
+/// Builds a value and refuses repeated members.
 struct Unique;
 
 impl<'de> DeserializeSeed<'de> for Unique {
@@ -82,7 +82,7 @@ mod tests {
     use super::read;
 
     #[test]
-    fn what_has_no_member_twice_is_read_as_ever() {
+    fn values_without_repeated_members_are_read_as_serde_reads_them() {
         for text in [
             "null",
             " [1, -2, 1.5e300, 18446744073709551615, 0.1, -0.0, true, \"\\u00fc\\n\", {}, []] ",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_named_twice_is_named_at_any_depth() {
+    fn a_repeated_member_is_refused_at_any_depth() {
         for text in [r#"{"a": 1, "b": 2, "a": 1}"#, r#"[[{"x": {"a": {}, "\u0061": {}}}]]"#] {
             let error = read(text.as_bytes()).unwrap_err();
             assert!(error.is_data() && error.to_string().starts_with("'a' is given twice at line 1"), "{error}");

@@ -1,10 +1,10 @@
-//! What is wrong with a request, and where.
+//! Reading requests: JSON, problems with their location, and suggestions.
 
 /// What is wrong with a request, and where.
 pub(crate) mod problem;
 
-/// JSON values in which no member is named twice.
-pub(crate) mod json;
+/// JSON values without repeated members.
+pub mod json;
 
-/// The nearest known word to an unknown one.
-pub(crate) mod suggest;
+/// The known word nearest to an unknown one.
+pub mod suggest;

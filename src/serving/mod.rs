@@ -28,7 +28,7 @@ pub use answer::Answer;
 pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, RowScan, ScoringRequest};
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
-pub use refusal::{FAR_OUT, Refusal, refuse_not_finite};
+pub use refusal::{FAR_OUT, Refusal, RefusalCode, refuse_not_finite};
 pub use request_rows::{CellError, RequestRows};
 pub use row_locations::RowLocations;
 pub use runtime::batcher::{BatchError, BatchLimits, Batcher};

@@ -1,55 +1,70 @@
-//! Why a prediction request cannot be answered.
+//! Why a prediction request is refused.
 
 use super::RowLocations;
 use crate::dataset::DatasetError;
 use crate::model::Predictions;
-use crate::request::problem::Problem;
+use crate::request::problem::{Problem, pointer};
 use ndarray::Array2;
 
-/// Why a prediction request was refused; the sender's fault.
+/// Why a prediction request is refused; always the sender's fault.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// Not in the format it claims to be in.
+    /// The body is not in the format it claims to be in.
     Malformed {
-        /// A stable word.
-        code: &'static str,
-        /// What and where.
+        /// What kind of malformation.
+        code: RefusalCode,
+        /// What is wrong, and where.
         detail: String,
     },
-    /// Well-formed, but not what the model takes.
+    /// Well-formed, but not valid for the model.
     Invalid(Vec<Problem>),
     /// More bytes than allowed, counted after decompression.
     TooLarge {
-        /// Bytes.
+        /// The limit in bytes.
         limit: u64,
     },
 }
 
+/// The ways in which a body can be malformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalCode {
+    /// Not JSON.
+    MalformedJson,
+    /// JSON, but not a request: no object, a repeated member, or bytes that do not match its description.
+    MalformedRequest,
+    /// Not an Arrow stream.
+    MalformedArrow,
+    /// No body, or no table in it.
+    EmptyBody,
+    /// The body ended early, arrived too slowly or could not be decompressed.
+    UnreadableBody,
+}
+
 impl Refusal {
-    /// One problem at one place.
+    /// One problem at one location.
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::Invalid(vec![Problem::new(pointer, detail)])
     }
 
-    /// Not in the format it claims to be in.
-    pub fn malformed(code: &'static str, detail: impl Into<String>) -> Self {
+    /// A body that is not in the format it claims to be in.
+    pub fn malformed(code: RefusalCode, detail: impl Into<String>) -> Self {
         Self::Malformed { code, detail: detail.into() }
     }
 
-    /// A member that is given twice: of two, one would be passed over.
+    /// A repeated member. Accepting it would silently ignore one of the values.
     pub fn twice(pointer: &str) -> Self {
-        Self::malformed("malformed_request", format!("{pointer} is given twice"))
+        Self::malformed(RefusalCode::MalformedRequest, format!("{pointer} is given twice"))
     }
 
-    /// A body that is another JSON value, or no JSON at all.
+    /// A body that is JSON of another kind, or not JSON.
     pub fn not_an_object(json: &mut jiter::Jiter) -> Self {
         match json.next_skip() {
-            Ok(()) => Self::malformed("malformed_request", "the body must be a JSON object"),
+            Ok(()) => Self::malformed(RefusalCode::MalformedRequest, "the body must be a JSON object"),
             Err(error) => Self::json(json, &error),
         }
     }
 
-    /// A value of another kind than the place takes, or no JSON at all.
+    /// A value of the wrong type, or not JSON.
     pub fn unlike(json: &mut jiter::Jiter, pointer: impl Into<String>, detail: &str) -> Self {
         match json.next_skip() {
             Ok(()) => Self::invalid(pointer, detail),
@@ -57,37 +72,36 @@ impl Refusal {
         }
     }
 
-    /// JSON that is none.
+    /// Text that is not JSON, with the position of the error.
     pub fn json(json: &jiter::Jiter, error: &jiter::JiterError) -> Self {
         let position = json.error_position(error.index);
         let detail = format!("not JSON: {} at line {} column {}", error.error_type, position.line, position.column);
-        Self::malformed("malformed_json", detail)
+        Self::malformed(RefusalCode::MalformedJson, detail)
     }
 }
 
-/// A table that cannot be read, as a refusal; its lines are the locations.
+/// A table that cannot be read; the pointers of its problems name lines.
 impl From<DatasetError> for Refusal {
     fn from(error: DatasetError) -> Self {
         match error {
             DatasetError::At { place, detail } => {
                 let line = format!("/lines/{}", place.line);
-                let pointer =
-                    place.column.map_or(line.clone(), |column| crate::request::problem::pointer(&line, &column));
+                let pointer = place.column.map_or(line.clone(), |column| pointer(&line, &column));
                 Self::invalid(pointer, detail)
             }
-            DatasetError::Empty => Self::malformed("empty_body", "the body is empty"),
+            DatasetError::Empty => Self::malformed(RefusalCode::EmptyBody, "the body is empty"),
             DatasetError::TooLarge { limit } => Self::TooLarge { limit },
-            // The rows come from the body, not from a disk of ours.
-            DatasetError::Storage(error) => Self::malformed("unreadable_body", error.to_string()),
-            other => Self::malformed("unreadable_body", other.to_string()),
+            // The rows are read from the body, so an I/O error is one of the connection, not of our disk.
+            DatasetError::Storage(error) => Self::malformed(RefusalCode::UnreadableBody, error.to_string()),
+            other => Self::malformed(RefusalCode::UnreadableBody, other.to_string()),
         }
     }
 }
 
-/// What is wrong with a row whose prediction overflows.
+/// The problem of a row whose prediction overflows.
 pub const FAR_OUT: &str = "an input is so far from the training data that its prediction is not a finite number";
 
-/// Refuses rows so far out that what is computed for them overflows; `list` leads to the list that they stood in.
+/// Refuses rows whose predictions overflow. `list` points to the list that holds the rows.
 pub fn refuse_not_finite(predictions: &Predictions, locations: &RowLocations, list: &str) -> Result<(), Refusal> {
     let Predictions { values, spreads, error_bars } = predictions;
     let computed = || [Some(values), spreads.as_ref(), error_bars.as_ref()].into_iter().flatten();

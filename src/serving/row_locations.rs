@@ -1,24 +1,24 @@
-//! Where rows stood in what was sent, for refusals that come when they are rows no longer.
+//! The locations of rows in the request, kept for errors that are found after decoding.
 
-/// The locations of the rows of a block.
+/// Where each row of a block stood in the request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum RowLocations {
-    /// One after the other in a list.
+    /// One after the other in a JSON list.
     #[default]
     List,
-    /// Each on its line.
+    /// The line number of each row.
     Lines(Vec<u64>),
-    /// One after the other in a record batch.
+    /// One after the other in an Arrow record batch.
     Batch {
-        /// Of the batch.
+        /// Index of the record batch.
         number: usize,
-        /// Row of the batch that is the first of the block.
+        /// Index in the record batch of the first row of the block.
         start: usize,
     },
 }
 
 impl RowLocations {
-    /// The pointer to a row; `list` leads to the list that rows stand in.
+    /// The JSON pointer to a row; `list` points to the list that holds the rows.
     pub fn pointer(&self, row: usize, list: &str) -> String {
         match self {
             Self::List => format!("{list}/{row}"),
@@ -35,7 +35,7 @@ impl RowLocations {
         }
     }
 
-    /// Adds the locations of the rows that come next.
+    /// Adds the locations of the rows that follow.
     pub(super) fn append(&mut self, next: Self) {
         match (&mut *self, next) {
             (Self::Lines(lines), Self::Lines(next)) => lines.extend(next),

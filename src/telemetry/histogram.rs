@@ -1,4 +1,4 @@
-//! A histogram without a lock: requests on all threads count into it at once.
+//! A lock-free histogram, because requests on all threads count into it at once.
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
@@ -6,37 +6,37 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts by size; clones share them.
+/// Counts by bucket; clones share them.
 #[derive(Debug, Clone)]
 pub struct AtomicHistogram(Arc<Buckets>);
 
 #[derive(Debug)]
 struct Buckets {
-    /// Upper bounds, ascending; the last one takes everything.
+    /// Upper bounds, ascending; the last is infinite.
     bounds: Vec<f64>,
     counts: Vec<AtomicU64>,
-    /// Bits of an f64.
+    /// The bits of an f64.
     sum: AtomicU64,
 }
 
 impl AtomicHistogram {
-    /// With buckets up to these bounds, and one for what is larger.
+    /// Buckets with these upper bounds, and one for larger values.
     pub fn new(bounds: impl Iterator<Item = f64>) -> Self {
         let bounds: Vec<f64> = bounds.chain([f64::INFINITY]).collect();
         let counts = bounds.iter().map(|_| AtomicU64::new(0)).collect();
         Self(Arc::new(Buckets { bounds, counts, sum: AtomicU64::new(0) }))
     }
 
-    /// One more.
+    /// Counts one value.
     pub fn observe(&self, value: f64) {
         let Buckets { bounds, counts, sum } = &*self.0;
         let bucket = bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len() - 1);
         counts[bucket].fetch_add(1, Ordering::Relaxed);
         let add = |sum| Some((f64::from_bits(sum) + value).to_bits());
-        let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add); // never refuses
+        let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add); // cannot fail: the closure always gives a value
     }
 
-    /// How many, and their sum.
+    /// The number of values and their sum.
     pub fn total(&self) -> (u64, f64) {
         let count = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
         (count, f64::from_bits(self.0.sum.load(Ordering::Relaxed)))
@@ -51,7 +51,7 @@ impl EncodeMetric for AtomicHistogram {
     fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
         let counts = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed));
         let buckets: Vec<(f64, u64)> = self.0.bounds.iter().copied().zip(counts).collect();
-        let count = buckets.iter().map(|(_, count)| count).sum(); // of what is shown, whatever is counted meanwhile
+        let count = buckets.iter().map(|(_, count)| count).sum(); // of the counts shown, even if others are added meanwhile
         let (_, sum) = self.total();
         encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
     }
@@ -68,14 +68,14 @@ mod tests {
 
     #[test]
     fn threads_lose_nothing_and_the_text_is_a_histogram() {
-        let tally = AtomicHistogram::new([1.0, 10.0].into_iter());
+        let sizes = AtomicHistogram::new([1.0, 10.0].into_iter());
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..1000).for_each(|number| tally.observe(f64::from(number % 20))));
+                scope.spawn(|| (0..1000).for_each(|number| sizes.observe(f64::from(number % 20))));
             }
         });
         let mut registry = Registry::default();
-        registry.register("sizes", "Sizes", tally);
+        registry.register("sizes", "Sizes", sizes);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         // 0 and 1, then 2 to 10, then 11 to 19: 200 of each number.

@@ -1,57 +1,58 @@
-//! The meters of one version of a model, looked up once: a request on its way looks up nothing.
+//! The metrics of one model version, looked up when it is loaded so that no request has to.
 
 use super::histogram::AtomicHistogram;
-use super::predictions::{Outcome, PredictionMetrics, Protocol, VersionLabels};
+use super::predictions::{Outcome, PredictionMetrics, ShedReason, Stage, VersionLabels};
+use super::protocol::Protocol;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The meters of one version of a model.
+/// The metrics of one model version.
 pub struct ModelMeters {
     rows: Counter,
-    /// Of them, those since the version was read into memory.
+    /// Rows since the version was loaded.
     rows_since: AtomicU64,
-    /// When the version was read into memory.
+    /// When the version was loaded.
     since: (Instant, SystemTime),
-    /// Nanoseconds from then to the last answer; 0 before the first.
+    /// Nanoseconds from loading to the last answer; 0 before the first.
     last_answer: AtomicU64,
-    /// Cells whose text training never saw.
+    /// Cells whose text does not occur in the training data.
     pub unknown_levels: Counter,
     batches: Counter,
     batch_rows: AtomicHistogram,
     queued_rows: Gauge,
     memory_bytes: Gauge,
-    /// Body to rows.
+    /// From the body to rows.
     pub decode: StageMeter,
-    /// Waiting for a thread.
+    /// Waiting for a prediction thread.
     pub queue: StageMeter,
-    /// Rows to predictions.
+    /// From rows to predictions.
     pub compute: StageMeter,
-    /// Predictions to a body.
+    /// From predictions to a body.
     pub encode: StageMeter,
-    /// Requests answered, and how long they took.
+    /// Requests answered with predictions.
     pub successes: Total,
-    /// Requests not answered, and how long that took.
+    /// Requests that ended in any other way.
     pub failures: Total,
-    /// By protocol and outcome; a series begins when something is counted in it.
-    endings: [[OnceLock<Ending>; Outcome::ALL.len()]; Protocol::ALL.len()],
+    /// By protocol and outcome; a series is created when something is counted in it.
+    outcomes: [[OnceLock<OutcomeMeter>; Outcome::ALL.len()]; Protocol::ALL.len()],
     request_rows: [OnceLock<AtomicHistogram>; Protocol::ALL.len()],
-    /// Whether the version is gone: no series begins any more.
-    gone: Arc<AtomicBool>,
+    /// Whether the version was deleted: then no series is created any more.
+    deleted: Arc<AtomicBool>,
     metrics: PredictionMetrics,
     labels: VersionLabels,
 }
 
-/// Requests that ended alike.
-pub(super) struct Ending {
+/// Requests of one protocol that ended in the same way.
+pub(super) struct OutcomeMeter {
     pub(super) count: Counter,
     pub(super) seconds: AtomicHistogram,
 }
 
 impl PredictionMetrics {
-    /// The meters of one version, looked up once.
+    /// The metrics of one model version.
     pub fn of(&self, model: &str, version: u32) -> ModelMeters {
         let labels = VersionLabels { model: model.to_owned(), version };
         let stage = |stage| StageMeter::since_now(self.stage(&labels, stage));
@@ -65,15 +66,15 @@ impl PredictionMetrics {
             batch_rows: self.batch_rows.get_or_create_owned(&labels),
             queued_rows: self.queued_rows.get_or_create_owned(&labels),
             memory_bytes: self.model_bytes.get_or_create_owned(&labels),
-            decode: stage("decode"),
-            queue: stage("queue"),
-            compute: stage("compute"),
-            encode: stage("encode"),
+            decode: stage(Stage::Decode),
+            queue: stage(Stage::Queue),
+            compute: stage(Stage::Compute),
+            encode: stage(Stage::Encode),
             successes: Total::default(),
             failures: Total::default(),
-            endings: Default::default(),
+            outcomes: Default::default(),
             request_rows: Default::default(),
-            gone: self.gone(&labels),
+            deleted: self.deleted(&labels),
             metrics: self.clone(),
             labels,
         }
@@ -81,18 +82,18 @@ impl PredictionMetrics {
 }
 
 impl ModelMeters {
-    /// So many rows were predicted.
+    /// Counts predicted rows.
     pub fn predicted(&self, rows: usize) {
         self.rows.inc_by(rows as u64);
         self.rows_since.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    /// Rows predicted since the version was read into memory.
+    /// Rows predicted since the version was loaded.
     pub fn rows_predicted(&self) -> u64 {
         self.rows_since.load(Ordering::Relaxed)
     }
 
-    /// Milliseconds from 1970 to the last answer since then; 0 where there is none.
+    /// Unix time of the last answer in milliseconds; 0 if there was none since the version was loaded.
     pub fn last_answer_ms(&self) -> u64 {
         let after = self.last_answer.load(Ordering::Relaxed);
         let since = self.since.1.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -100,7 +101,7 @@ impl ModelMeters {
         if after == 0 { 0 } else { u64::try_from(time.as_millis()).unwrap_or_default() }
     }
 
-    /// A request that came at `start` got its predictions, of so many rows, at `end`.
+    /// Counts a request that arrived at `start` and was answered at `end`.
     pub fn answered(&self, protocol: Protocol, start: Instant, end: Instant, rows: usize) {
         let duration = end - start;
         let after = u64::try_from((end - self.since.0).as_nanos()).unwrap_or(u64::MAX);
@@ -108,55 +109,55 @@ impl ModelMeters {
         self.successes.add(duration);
         self.end(protocol, Outcome::Answered, duration);
         let of_protocol = &self.request_rows[protocol as usize];
-        of_protocol.get_or_init(|| self.begun().request_rows(&self.labels, protocol)).observe(rows as f64);
+        of_protocol.get_or_init(|| self.series().request_rows(&self.labels, protocol)).observe(rows as f64);
     }
 
-    /// A request ended otherwise.
+    /// Counts a request that was not answered with predictions.
     pub fn ended(&self, protocol: Protocol, outcome: Outcome, duration: Duration) {
         self.failures.add(duration);
         self.end(protocol, outcome, duration);
     }
 
     fn end(&self, protocol: Protocol, outcome: Outcome, duration: Duration) {
-        let ending = &self.endings[protocol as usize][outcome as usize];
-        let ending = ending.get_or_init(|| self.begun().ending(&self.labels, protocol, outcome));
-        ending.count.inc();
-        ending.seconds.observe(duration.as_secs_f64());
+        let meter = &self.outcomes[protocol as usize][outcome as usize];
+        let meter = meter.get_or_init(|| self.series().outcome(&self.labels, protocol, outcome));
+        meter.count.inc();
+        meter.seconds.observe(duration.as_secs_f64());
     }
 
-    /// So many rows wait.
+    /// Sets the number of rows that wait.
     pub fn queued(&self, rows: usize) {
         self.queued_rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
     }
 
-    /// So many rows were computed together.
+    /// Counts a batch of rows computed together.
     pub fn batch(&self, rows: usize) {
         self.batches.inc();
         self.batch_rows.observe(rows as f64);
     }
 
-    /// It takes so many bytes in memory.
+    /// Sets the bytes that the loaded version takes.
     pub fn memory(&self, bytes: usize) {
         self.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
-    /// A request was not computed.
-    pub fn shed(&self, reason: &'static str) {
-        self.begun().shed(&self.labels.model, self.labels.version, reason);
+    /// Counts a shed request.
+    pub fn shed(&self, reason: ShedReason) {
+        self.series().shed(&self.labels.model, self.labels.version, reason);
     }
 
-    /// The version is gone: its series go, and requests in flight begin none anew.
+    /// Drops the series of a deleted version. Requests in flight create no new ones.
     pub fn forget(&self) {
         self.metrics.forget(&self.labels.model, self.labels.version);
     }
 
-    /// Where a series begins: for a version that is gone, where nobody sees it.
-    fn begun(&self) -> PredictionMetrics {
-        if self.gone.load(Ordering::Relaxed) { PredictionMetrics::unseen() } else { self.metrics.clone() }
+    /// The metrics in which to create a series; for a deleted version, ones that nobody reads.
+    fn series(&self) -> PredictionMetrics {
+        if self.deleted.load(Ordering::Relaxed) { PredictionMetrics::unregistered() } else { self.metrics.clone() }
     }
 }
 
-/// How often something happened and how long it took altogether.
+/// A count of events and their total duration.
 #[derive(Default)]
 pub struct Total {
     count: AtomicU64,
@@ -164,13 +165,13 @@ pub struct Total {
 }
 
 impl Total {
-    /// It happened once more.
+    /// Counts one event.
     pub fn add(&self, duration: Duration) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// How often, and nanoseconds.
+    /// The count, and the total in nanoseconds.
     pub fn get(&self) -> (u64, u64) {
         (self.count.load(Ordering::Relaxed), self.nanoseconds.load(Ordering::Relaxed))
     }
@@ -179,7 +180,7 @@ impl Total {
 /// The durations of one stage.
 pub struct StageMeter {
     seconds: AtomicHistogram,
-    /// What was counted before the version was read into memory.
+    /// The count and the total before the version was loaded.
     before: (u64, f64),
 }
 
@@ -188,12 +189,12 @@ impl StageMeter {
         Self { before: seconds.total(), seconds }
     }
 
-    /// One more.
+    /// Counts one run of the stage.
     pub fn observe(&self, duration: Duration) {
         self.seconds.observe(duration.as_secs_f64());
     }
 
-    /// How often since the version was read into memory, and nanoseconds.
+    /// The count since the version was loaded, and the total in nanoseconds.
     pub fn get(&self) -> (u64, u64) {
         let (count, seconds) = self.seconds.total();
         (count - self.before.0, ((seconds - self.before.1) * 1e9) as u64)
@@ -204,9 +205,9 @@ impl StageMeter {
 mod tests {
     use super::*;
 
-    /// The series goes on when a version is read into memory again; what is told of the version in memory begins anew.
+    /// The series continues when a version is loaded again; the statistics of the loaded version start from zero.
     #[test]
-    fn stages_are_told_since_the_version_was_read() {
+    fn stages_are_counted_since_the_version_was_loaded() {
         let metrics = PredictionMetrics::register(&mut prometheus_client::registry::Registry::default());
         let first = metrics.of("m", 1);
         first.decode.observe(Duration::from_millis(2));
@@ -218,9 +219,9 @@ mod tests {
         assert_eq!((first.decode.get().0, first.encode.get()), (2, (0, 0)));
     }
 
-    /// A copy that memory gave up still answers what it has begun when its version is deleted.
+    /// A model evicted from the cache may still answer requests when its version is deleted.
     #[test]
-    fn a_version_that_is_gone_begins_no_series_whoever_has_its_meters() {
+    fn a_deleted_version_creates_no_series_through_any_of_its_meters() {
         let mut registry = prometheus_client::registry::Registry::default();
         let metrics = PredictionMetrics::register(&mut registry);
         let (evicted, ready) = (metrics.of("m", 1), metrics.of("m", 1));
@@ -232,6 +233,6 @@ mod tests {
         metrics.of("m", 1).answered(Protocol::Native, Instant::now(), Instant::now(), 1);
         text.clear();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        assert!(text.contains("model=\"m\""), "its name and number may come again");
+        assert!(text.contains("model=\"m\""), "a new model may have the same name and number");
     }
 }

@@ -1,25 +1,25 @@
-//! Panics that are expected: those of a decoder fed with hostile bytes. They are caught, and must not fill the log; all
-//! others are told as ever.
+//! Panics that are expected, such as those of a decoder on hostile bytes: they are caught and kept out of the log.
+//! All other panics are reported as usual.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether this thread is at work of which a panic is expected.
+    /// Whether this thread runs work that may panic.
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the work gives; none where it panics.
-pub(crate) fn expecting_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
+/// The result of the work, or none if it panics.
+pub fn expecting_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
-        let tell = std::panic::take_hook();
+        let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if EXPECTED.get() {
-                tracing::debug!(%panic, "hostile bytes made a decoder panic");
+                tracing::debug!(%panic, "an expected panic was caught");
             } else {
-                tell(panic);
+                report(panic);
             }
         }));
     });
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_ends_the_work_alone() {
+    fn a_panic_ends_only_the_work() {
         assert_eq!(expecting_panics(|| 7), Some(7));
         assert_eq!(expecting_panics(|| -> i32 { panic!("not to be seen") }), None);
         assert!(!EXPECTED.get());

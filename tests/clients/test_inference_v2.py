@@ -119,8 +119,8 @@ def test_lengths_that_lie(infer):
     body, _ = binary()
     refused(infer(body))  # bytes that nobody announced
     for size, word in [
-        (47, "whole elements"),
-        (40, "does not hold the 5 elements"),
+        (47, "not a multiple of the size of an element"),
+        (40, "does not match the 5 elements"),
         (49, "48 bytes are left"),
         (10**18, "48 bytes are left"),
         (-8, "whole number"),

@@ -209,7 +209,7 @@ def test_classification(service, client):
     decided = client.infer("binary", by_column(rows()), outputs=outputs("decision_values", class_count=1))
     assert all(text.decode().count(":") == 1 for text in decided.as_numpy("decision_values").ravel())
     ask = lambda: client.infer("three_classes", by_column(rows()), outputs=outputs("label", class_count=1))
-    refused(ask, "/outputs/0/parameters/classification", "does not go with 'label'")
+    refused(ask, "/outputs/0/parameters/classification", "does not apply to 'label'")
 
 
 def test_ids_versions_and_aliases(service, client):
@@ -275,7 +275,7 @@ def test_refusals(client):
     refused(infer("regression", by_column(rows()), model_version="99"), "version 99")
     refused(infer("regression", by_column(rows()), model_version="x"), "whole number")
     refused(infer("regression", by_column(rows()), outputs=outputs("vlaue")), "there is no output 'vlaue'", "value")
-    refused(infer("numbers", matrix(numbers()[:, :2])), "[50, 2] has 2 columns, and the model has 3")
+    refused(infer("numbers", matrix(numbers()[:, :2])), "[50, 2] has 2 columns, but the model has 3")
     refused(infer("regression", by_column(rows())[:3]), "there is no input 'new'")
     short = by_column(rows(4))[:3] + by_column(rows(3))[3:]
     refused(infer("regression", short), "/inputs/3/shape", "[3] should be [4]")

@@ -196,7 +196,7 @@ async fn a_file_that_comes_too_slowly_is_given_up() {
     });
     let start = std::time::Instant::now();
     let body = import(&service, "slow", Body::from_stream(drip)).await.refused(400, "unreadable_body");
-    assert!(body["detail"].as_str().unwrap().contains("less than 16 KiB a second came"), "{body}");
+    assert!(body["detail"].as_str().unwrap().contains("less than 16 KiB a second arrived"), "{body}");
     assert!(start.elapsed() >= std::time::Duration::from_secs(1));
 }
 

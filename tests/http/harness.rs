@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
+use bochner::api::Handler;
 use bochner::app::App;
 use bochner::cli::{Cli, Command};
 use bochner::config::Config;
@@ -100,7 +101,7 @@ impl Service {
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let (parts, body) = request.into_parts();
-        let (parts, body) = self.app.front.answer(parts, body).await.into_parts();
+        let (parts, body) = self.app.dispatch.handle(parts, body).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }
     }

@@ -71,7 +71,10 @@ async fn tensors_that_are_not_what_they_say() {
     for data in [json!([[1, 2, 3, 4], [5, 6]]), json!([[1, 2], [3, 4], [5, 6]]), json!([[1, 2, 3], 4, 5, 6])] {
         let answer = infer(&service, json!([tensor("m", "FP64", &json!([2, 3]), &data)])).await;
         let detail = refused(&answer, 422);
-        assert!(detail.contains("is ragged") || detail.contains("is not how data is nested"), "{data}: {detail}");
+        assert!(
+            detail.contains("is ragged") || detail.contains("differs from the nesting of data"),
+            "{data}: {detail}"
+        );
     }
     for (datatype, data, element) in [
         ("INT64", json!([1.5, 2, 3]), "element 0, 1.5,"),
@@ -111,7 +114,7 @@ async fn members_that_are_given_twice() {
         ("/invocations", JSON, r#"{"inputs":{"a":[1],"b":[2],"c":[3],"a":[4]}}"#.to_owned(), "'a' is named twice"),
         (INFER, JSON, format!(r#"{{"inputs":[{tensor}],"inputs":[{tensor}]}}"#), "/inputs is given twice"),
         (INFER, JSON, format!(r#"{{"inputs":[{}]}}"#, tensor.replace('}', ",\"data\":[4,5,6]}")), "/inputs/0/data is"),
-        (INFER, JSON, format!(r#"{{"inputs":[{tensor},{tensor}]}}"#), "two inputs have the name 'm'"),
+        (INFER, JSON, format!(r#"{{"inputs":[{tensor},{tensor}]}}"#), "more than one input has the name 'm'"),
         ("/api/v1/jobs", JSON, r#"{"model":"m","spec":{"lambda":1,"lambda":2}}"#.to_owned(), "'lambda' is given twice"),
         ("/api/v1/plan", JSON, r#"{"dataset":"num","dataset":"num"}"#.to_owned(), "'dataset' is given twice"),
     ] {
@@ -155,13 +158,13 @@ async fn tensors_are_refused_by_what_is_wrong_with_them() {
     for (shape, data, words) in [
         (json!([3]), json!([1, 2, 3]), "/inputs/0/shape: [3] should be [rows, 3]"),
         (json!([1, 1, 3]), json!([1, 2, 3]), "/inputs/0/shape: [1, 1, 3] should be [rows, 3]"),
-        (json!([1, 3]), json!([1, {}, 3]), "/inputs/0/data: element 1 is no number, boolean or text"),
+        (json!([1, 3]), json!([1, {}, 3]), "/inputs/0/data: element 1 is not a number, boolean or string"),
     ] {
         let answer = infer(&service, json!([tensor("inputs", "FP64", &shape, &data)])).await;
         assert_eq!(refused(&answer, 422), words);
     }
     let answer = infer(&service, json!([tensor("inputs", "FP64", &json!([1, 3]), &json!([1, null, 3]))])).await;
-    assert!(refused(&answer, 422).ends_with("; a missing cell is an empty text of a BYTES tensor"));
+    assert!(refused(&answer, 422).ends_with("; for a missing cell, send an empty string in a BYTES tensor"));
     let scalar = ["a", "b", "c"].map(|name| tensor(name, "FP64", &json!([]), &json!([1])));
     assert_eq!(
         refused(&infer(&service, json!(scalar)).await, 422),
@@ -329,7 +332,7 @@ async fn tensors_that_the_model_does_not_take_are_passed_over() {
         assert_eq!(infer(&service, inputs).await.ok(200)["outputs"][0]["data"], expected);
     }
     let answer = infer(&service, json!([matrix, other])).await;
-    assert!(refused(&answer, 422).starts_with("/inputs/1/shape: another tensor"));
+    assert!(refused(&answer, 422).starts_with("/inputs/1/shape: more than one tensor"));
     assert_eq!(refused(&infer(&service, json!([spare])).await, 422), "3 fields are not valid");
 }
 

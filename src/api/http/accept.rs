@@ -1,12 +1,13 @@
-//! `Accept`: the format that an answer is written in, and what else a client accepts more or less. [RFC 9110,
-//! section 12]
+//! `Accept` headers: the format of a response, and other weighted lists. [RFC 9110, section 12]
 
 use super::error::ApiError;
+use super::error_code::ErrorCode;
 use crate::serving::Format;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use std::borrow::Cow;
 
-/// The format that is accepted most, the first of equals; where several are meant by one range, that of the request.
+/// The format with the highest weight, the first of equals. A range such as `text/*` that covers the format of the
+/// request means that one.
 pub(crate) fn accepted_format(headers: &HeaderMap, input: Format) -> Result<Format, ApiError> {
     let Some(accept) = field_lines(headers, &header::ACCEPT) else { return Ok(input) };
     if accept == "*/*" {
@@ -14,37 +15,37 @@ pub(crate) fn accepted_format(headers: &HeaderMap, input: Format) -> Result<Form
     }
     choose(&accept, input).ok_or_else(|| {
         let known = Format::ALL.map(Format::media_type).join(", ");
-        let detail = format!("'{accept}' is not written here; ask for {known}");
-        ApiError::new(StatusCode::NOT_ACCEPTABLE, "not_acceptable", detail)
+        let detail = format!("accept '{accept}' names no supported format; use {known}");
+        ApiError::new(ErrorCode::NotAcceptable, detail)
     })
 }
 
-/// A header that may come in several lines, which are one list.
+/// A header that is a list, joined if it comes in several lines.
 pub(crate) fn field_lines<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
     let mut lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     let first = lines.next()?;
     Some(lines.fold(first.into(), |list, line| Cow::Owned(format!("{list},{line}"))))
 }
 
-/// What is accepted, a media type or a coding, and how much.
-pub(crate) struct Range<'a> {
+/// A member of a weighted list: a media range or a content coding, and its weight.
+pub(crate) struct Weighted<'a> {
     pub(crate) name: &'a str,
-    pub(crate) quality: f64,
+    pub(crate) weight: f64,
 }
 
-impl<'a> Range<'a> {
+impl<'a> Weighted<'a> {
     pub(crate) fn read(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default();
-        let quality =
+        let weight =
             parts.filter_map(|part| part.split_once('=')).find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
-        // What is no number says nothing.
-        let quality = quality.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(1.0);
-        Self { name, quality }
+        // A weight that is not a number is ignored.
+        let weight = weight.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(1.0);
+        Self { name, weight }
     }
 
-    /// How exactly it means a format; none where it does not.
-    fn precision(&self, format: Format) -> Option<u8> {
+    /// How specific the match of a format is; none if it does not match.
+    fn specificity(&self, format: Format) -> Option<u8> {
         if Format::named(self.name) == Some(format) {
             return Some(2);
         }
@@ -60,19 +61,21 @@ impl<'a> Range<'a> {
 }
 
 fn choose(accept: &str, input: Format) -> Option<Format> {
-    let ranges: Vec<Range> = accept.split(',').map(Range::read).filter(|range| !range.name.is_empty()).collect();
+    let ranges: Vec<Weighted> = accept.split(',').map(Weighted::read).filter(|range| !range.name.is_empty()).collect();
     if ranges.is_empty() {
         return Some(input);
     }
     let mut best: Option<(f64, usize, Format)> = None;
     for format in [input].into_iter().chain(Format::ALL) {
-        // The most exact range that means a format tells how much it is accepted.
-        let meant = ranges.iter().enumerate().filter_map(|(at, range)| Some((range.precision(format)?, at)));
-        let Some((_, at)) = meant.max_by_key(|(precision, at)| (*precision, std::cmp::Reverse(*at))) else { continue };
-        let quality = ranges[at].quality;
-        let better = best.is_none_or(|(most, first, _)| quality > most || (quality == most && at < first));
-        if quality > 0.0 && better {
-            best = Some((quality, at, format));
+        // The most specific range that matches a format gives its weight.
+        let matching = ranges.iter().enumerate().filter_map(|(at, range)| Some((range.specificity(format)?, at)));
+        let Some((_, at)) = matching.max_by_key(|(specificity, at)| (*specificity, std::cmp::Reverse(*at))) else {
+            continue;
+        };
+        let weight = ranges[at].weight;
+        let better = best.is_none_or(|(most, first, _)| weight > most || (weight == most && at < first));
+        if weight > 0.0 && better {
+            best = Some((weight, at, format));
         }
     }
     best.map(|(_, _, format)| format)
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_that_is_accepted_most_is_chosen() {
+    fn the_format_with_the_highest_weight_is_chosen() {
         use Format::{Arrow, Csv, Json, Ndjson};
         for (accept, input, chosen) in [
             ("", Csv, Some(Csv)),

@@ -1,11 +1,12 @@
-//! Request bodies: how they are compressed, how large they may be, and how they are read.
+//! Request bodies: their type, compression and length, and how they are read.
 
 use super::error::ApiError;
+use super::error_code::ErrorCode;
 use crate::api::AppState;
 use crate::api::state::blocking;
 use crate::dataset::ContentEncoding;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 use std::borrow::Cow;
 use std::io::Read;
@@ -27,7 +28,8 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
     if value.bytes().any(|byte| byte.is_ascii_uppercase()) { value.to_ascii_lowercase().into() } else { value.into() }
 }
 
-/// Whether the content type of a table says that there is a header, `present` or `absent`. [RFC 4180, section 3]
+/// Whether a table has a header line, if the content type says `header=present` or `header=absent`.
+/// [RFC 4180, section 3]
 pub(crate) fn csv_header(headers: &HeaderMap) -> Option<bool> {
     let parameters = headers.get(header::CONTENT_TYPE)?.to_str().ok()?.split(';').skip(1);
     let mut named = parameters.filter_map(|parameter| parameter.split_once('='));
@@ -48,32 +50,34 @@ pub(crate) fn content_encoding(headers: &HeaderMap) -> Result<ContentEncoding, A
         "deflate" => Ok(ContentEncoding::Deflate),
         "zstd" => Ok(ContentEncoding::Zstd),
         other => {
-            let detail = format!("content-encoding '{other}' is not taken; send gzip, deflate, zstd or identity");
-            Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", detail))
+            let detail = format!("content-encoding '{other}' is not supported; send gzip, deflate, zstd or identity");
+            Err(ApiError::new(ErrorCode::UnsupportedEncoding, detail))
         }
     }
 }
 
-/// Refuses a body whose announced length is over the limit before any of it is sent; the length, if there is one.
-pub(crate) fn refuse_announced(headers: &HeaderMap, limit: u64) -> Result<Option<u64>, ApiError> {
-    let length = announced_length(headers);
+/// The announced length of a body, if there is one; refused if it is over the limit, before any of the body is read.
+pub(crate) fn check_content_length(headers: &HeaderMap, limit: u64) -> Result<Option<u64>, ApiError> {
+    let parse = |value: &HeaderValue| value.to_str().ok()?.parse().ok();
+    let length = headers.get(header::CONTENT_LENGTH).and_then(parse);
     if length.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(length) }
 }
 
-fn announced_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+/// The error of a body that cannot be read or decompressed.
+pub(crate) fn unreadable(encoding: ContentEncoding) -> impl Fn(std::io::Error) -> ApiError {
+    move |error| ApiError::new(ErrorCode::UnreadableBody, encoding.unreadable(&error))
 }
 
-/// A body of more bytes takes room that all requests share, and is worked on off the async threads.
+/// A body of more bytes takes memory from a shared budget, and is decoded off the async threads.
 pub(crate) const LARGE: usize = 256 << 10;
 
-/// So few compressed bytes are decompressed at once.
+/// Up to so many compressed bytes are decompressed on the async thread.
 const FEW_COMPRESSED: usize = 1 << 10;
 
-/// A body read whole, with the room it takes.
+/// A complete body, with the memory reserved for it.
 pub(crate) struct WholeBody {
     bytes: Bytes,
-    _room: Option<OwnedSemaphorePermit>,
+    _reservation: Option<OwnedSemaphorePermit>,
 }
 
 impl Deref for WholeBody {
@@ -85,172 +89,175 @@ impl Deref for WholeBody {
 }
 
 impl WholeBody {
-    /// Whether it is to be worked on off the async threads.
+    /// Whether it is decoded off the async threads.
     pub(crate) fn is_large(&self) -> bool {
         self.bytes.len() > LARGE
     }
 }
 
-/// The whole body, decompressed, within the limit before and after, come by the deadline.
+/// The complete body, decompressed. Refused if it is over the limit before or after that, or late.
 pub(crate) async fn read_whole(
     state: &AppState,
     headers: &HeaderMap,
     body: Body,
     deadline: Instant,
 ) -> Result<WholeBody, ApiError> {
-    read_whole_and(state, headers, body, deadline, |_, _| 0).await
+    read_whole_with(state, headers, body, deadline, |_, _| 0).await
 }
 
-/// The same. One that comes in parts, and is not compressed, is shown as far as it has come after each of them, with the
-/// bytes expected in all: work on the first parts can be done while the last are on their way. `show` tells how many
-/// bytes are held for that work.
-pub(crate) async fn read_whole_and(
+/// Like `read_whole`, with a callback. For an uncompressed body that arrives in parts, `on_progress` is called after each
+/// part with the bytes so far and the length expected in all, so that work on the first parts overlaps with the arrival
+/// of the last. It returns how many bytes that work has allocated.
+pub(crate) async fn read_whole_with(
     state: &AppState,
     headers: &HeaderMap,
     body: Body,
     deadline: Instant,
-    mut show: impl FnMut(&[u8], usize) -> usize + Send,
+    mut on_progress: impl FnMut(&[u8], usize) -> usize + Send,
 ) -> Result<WholeBody, ApiError> {
     let limit = state.config.max_request.0;
     let encoding = content_encoding(headers)?;
     let announced = match body.size_hint().exact() {
         Some(length) if length > limit => return Err(ApiError::too_large(limit)),
-        Some(length) => Some(length), // as the head was read already
-        None => refuse_announced(headers, limit)?,
+        Some(length) => Some(length),
+        None => check_content_length(headers, limit)?,
     };
     let expected = announced.map_or(0, |length| length as usize);
     let plain = encoding == ContentEncoding::Identity;
-    let show = |so_far: &[u8]| if plain { show(so_far, expected) } else { 0 };
-    let room = Room { all: &state.bodies, taken: None };
-    let mut collecting = std::pin::pin!(collect(body, expected, limit, room, show));
-    // A small body came with its head, and needs no timer.
-    let (bytes, taken) = if let Some(outcome) = collecting.as_mut().now_or_never() {
+    let on_progress = |so_far: &[u8]| if plain { on_progress(so_far, expected) } else { 0 };
+    let memory = BodyMemory { budget: &state.bodies, reservation: None };
+    let mut collecting = std::pin::pin!(collect(body, expected, limit, memory, on_progress));
+    // A small body has arrived with its headers, and needs no timer.
+    let (bytes, reservation) = if let Some(outcome) = collecting.as_mut().now_or_never() {
         outcome?
     } else {
         let collected = Box::pin(tokio::time::timeout_at(deadline.into(), collecting)).await;
         collected.map_err(|_| {
-            let detail = "the body did not come before the deadline of the request";
-            ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", detail)
+            let detail =
+                "the body did not arrive before the deadline of the request; send it faster or allow more time";
+            ApiError::new(ErrorCode::BodyTimeout, detail)
         })??
     };
     if plain {
-        return Ok(WholeBody { bytes, _room: taken });
+        return Ok(WholeBody { bytes, _reservation: reservation });
     }
-    let all = Arc::clone(&state.bodies);
+    let budget = Arc::clone(&state.bodies);
     let few = bytes.len() <= FEW_COMPRESSED;
-    let work = move || decompress(encoding, &bytes, limit, Room { all: &all, taken });
+    let work = move || decompress(encoding, &bytes, limit, BodyMemory { budget: &budget, reservation });
     if few { work() } else { Box::pin(blocking(work)).await }
 }
 
-fn decompress(encoding: ContentEncoding, bytes: &Bytes, limit: u64, mut room: Room) -> Result<WholeBody, ApiError> {
-    let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
-    let mut decoder = encoding.decoder(bytes.as_ref()).map_err(unreadable)?;
+fn decompress(
+    encoding: ContentEncoding,
+    bytes: &Bytes,
+    limit: u64,
+    mut memory: BodyMemory,
+) -> Result<WholeBody, ApiError> {
+    let mut decoder = encoding.decoder(bytes.as_ref()).map_err(unreadable(encoding))?;
     let mut decoded = Vec::new();
     loop {
-        let step = decoder.by_ref().take(LARGE as u64).read_to_end(&mut decoded).map_err(unreadable)?;
+        let step = decoder.by_ref().take(LARGE as u64).read_to_end(&mut decoded).map_err(unreadable(encoding))?;
         if decoded.len() as u64 > limit {
             return Err(ApiError::too_large(limit));
         }
         if step == 0 {
-            return Ok(WholeBody { bytes: decoded.into(), _room: room.taken });
+            return Ok(WholeBody { bytes: decoded.into(), _reservation: memory.reservation });
         }
-        room.hold(bytes.len() + decoded.len())?;
+        memory.reserve(bytes.len() + decoded.len())?;
     }
 }
 
-/// Most that is set aside for a body before it has come.
-const MOST_RESERVED: usize = 16 << 20;
+/// Most bytes that are allocated for a body before it has arrived.
+const MAX_PREALLOCATED: usize = 16 << 20;
 
 async fn collect(
     body: Body,
     expected: usize,
     limit: u64,
-    mut room: Room<'_>,
-    mut show: impl FnMut(&[u8]) -> usize,
+    mut memory: BodyMemory<'_>,
+    mut on_progress: impl FnMut(&[u8]) -> usize,
 ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), ApiError> {
     let mut chunks = body.into_data_stream();
-    let broke = |error| ApiError::malformed("unreadable_body", format!("the body broke off: {error}"));
-    let first = chunks.next().await.transpose().map_err(broke)?.unwrap_or_default();
+    let broken = |error| ApiError::new(ErrorCode::UnreadableBody, format!("the body ended early: {error}"));
+    let first = chunks.next().await.transpose().map_err(broken)?.unwrap_or_default();
     if first.len() as u64 > limit {
         return Err(ApiError::too_large(limit));
     }
-    room.hold(first.len())?;
-    // Most bodies are one chunk, which needs no copy, and no look for another where all that was announced has come.
+    memory.reserve(first.len())?;
+    // Most bodies are one chunk, which needs no copy, and no wait for another if it has the announced length.
     if first.len() == expected {
-        return Ok((first, room.taken));
+        return Ok((first, memory.reservation));
     }
-    let Some(second) = chunks.next().await else { return Ok((first, room.taken)) };
-    let mut bytes = Vec::with_capacity(expected.min(MOST_RESERVED).max(first.len()));
+    let Some(second) = chunks.next().await else { return Ok((first, memory.reservation)) };
+    let mut bytes = Vec::with_capacity(expected.min(MAX_PREALLOCATED).max(first.len()));
     bytes.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(chunk) = next {
-        let chunk = chunk.map_err(broke)?;
+        let chunk = chunk.map_err(broken)?;
         if (bytes.len() + chunk.len()) as u64 > limit {
             return Err(ApiError::too_large(limit));
         }
-        room.hold(bytes.len() + chunk.len())?;
+        memory.reserve(bytes.len() + chunk.len())?;
         bytes.extend_from_slice(&chunk);
-        room.hold(bytes.len() + show(&bytes))?;
+        memory.reserve(bytes.len() + on_progress(&bytes))?;
         next = chunks.next().await;
     }
-    Ok((bytes.into(), room.taken))
+    Ok((bytes.into(), memory.reservation))
 }
 
-/// What one body takes of the room that all large ones share, counted in kibibytes.
-struct Room<'a> {
-    all: &'a Arc<Semaphore>,
-    taken: Option<OwnedSemaphorePermit>,
+/// The memory of one body, taken from the budget that all large ones share and counted in kibibytes.
+struct BodyMemory<'a> {
+    budget: &'a Arc<Semaphore>,
+    reservation: Option<OwnedSemaphorePermit>,
 }
 
-impl Room<'_> {
-    /// Makes sure that so many bytes are held; refused at once where there is no room.
-    fn hold(&mut self, bytes: usize) -> Result<(), ApiError> {
+impl BodyMemory<'_> {
+    /// Makes sure that so many bytes are reserved; refused at once if the budget is used up.
+    fn reserve(&mut self, bytes: usize) -> Result<(), ApiError> {
         const STEP: usize = LARGE >> 10;
-        let held = self.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let held = self.reservation.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let more = (bytes >> 10).next_multiple_of(STEP).saturating_sub(held);
         if bytes <= LARGE || more == 0 {
             return Ok(());
         }
         let more = u32::try_from(more).unwrap_or(u32::MAX);
-        let permit = Arc::clone(self.all)
-            .try_acquire_many_owned(more)
-            .map_err(|_| ApiError::busy("overloaded", "too many large bodies are being read at once"))?;
-        match &mut self.taken {
-            Some(taken) => taken.merge(permit),
-            taken => *taken = Some(permit),
+        let full = |_| ApiError::new(ErrorCode::Overloaded, "too many large bodies are being read; try again later");
+        let permit = Arc::clone(self.budget).try_acquire_many_owned(more).map_err(full)?;
+        match &mut self.reservation {
+            Some(reservation) => reservation.merge(permit),
+            none => *none = Some(permit),
         }
         Ok(())
     }
 }
 
-/// Bytes a second that a body must bring, beyond a pause.
-const SLOWEST: u64 = 16 << 10;
+/// Lowest rate at which a body may arrive, in bytes a second, beyond a pause of the idle time.
+const MIN_RATE: u64 = 16 << 10;
 
-/// The body for a thread that blocks on reading it; given up on when nothing comes for too long, or too little for what
-/// was waited in all. How long the reader takes is not the sender's fault.
+/// The body for a thread that blocks on reading it. Fails if nothing arrives for `idle_seconds`, or less than the lowest
+/// rate allows in the whole time spent waiting. The time that the reader takes does not count.
 pub(crate) fn blocking_reader(body: Body, idle_seconds: u64) -> impl Read + Send {
     SyncIoBridge::new(StreamReader::new(Box::pin(chunks(body, Duration::from_secs(idle_seconds)))))
 }
 
 fn chunks(body: Body, idle: Duration) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
-    let begun = (body.into_data_stream(), idle);
-    stream::unfold(begun, move |(mut body, patience)| async move {
+    stream::unfold((body.into_data_stream(), idle), move |(mut body, allowance)| async move {
         let start = Instant::now();
-        let chunk = tokio::time::timeout(patience.min(idle), body.next()).await;
+        let chunk = tokio::time::timeout(allowance.min(idle), body.next()).await;
         let waited = start.elapsed();
-        let too_late = || {
+        let too_slow = || {
             if waited >= idle {
-                format!("nothing came for {} seconds", idle.as_secs())
+                format!("nothing arrived for {} seconds", idle.as_secs())
             } else {
-                format!("less than {} KiB a second came", SLOWEST >> 10)
+                format!("less than {} KiB a second arrived", MIN_RATE >> 10)
             }
         };
         let chunk = match chunk {
             Ok(chunk) => chunk?.map_err(std::io::Error::other),
-            Err(_) => Err(std::io::Error::other(too_late())),
+            Err(_) => Err(std::io::Error::other(too_slow())),
         };
         let bytes = chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        let earned = Duration::from_secs_f64(bytes as f64 / SLOWEST as f64);
-        Some((chunk, (body, patience.saturating_sub(waited) + earned)))
+        let earned = Duration::from_secs_f64(bytes as f64 / MIN_RATE as f64);
+        Some((chunk, (body, allowance.saturating_sub(waited) + earned)))
     })
 }

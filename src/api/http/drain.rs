@@ -1,7 +1,8 @@
-//! Bodies that nobody reads to their end.
+//! Draining of bodies that a handler does not read to their end.
 //!
-//! A request may be refused before its body has come. Who is still sending does not read the answer yet, and a
-//! connection with half a request in it cannot be used again: so what is left is let in and dropped, within bounds.
+//! A request may be refused before its body has arrived. A client that is still sending does not read the response yet,
+//! and a connection with half a request in it cannot be used again. So the rest of the body is read and dropped, up to
+//! a limit.
 
 use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::extract::Request;
@@ -10,32 +11,32 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Most that is let in.
-const MOST_BYTES: usize = 64 << 20;
+/// Most bytes that are drained.
+const MAX_BYTES: usize = 64 << 20;
 
-/// And how long that may take.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Longest time that draining takes.
+const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// A body of so few bytes has come before anyone could refuse it.
+/// A shorter body has arrived before a handler can refuse it.
 const SHORT: u64 = 1 << 14;
 
-/// The request with a body that may be left half read.
-pub(crate) async fn let_in(request: Request) -> Request {
-    request.map(patient)
+/// The middleware of the route table.
+pub(crate) async fn drain_request(request: Request) -> Request {
+    request.map(drain_on_drop)
 }
 
-/// A body that may be left half read.
-pub(crate) fn patient(body: Body) -> Body {
+/// A body that is drained when it is dropped before its end.
+pub(crate) fn drain_on_drop(body: Body) -> Body {
     if body.size_hint().upper().is_some_and(|length| length < SHORT) {
         return body;
     }
-    Body::from_stream(Leftover(Some(body.into_data_stream())))
+    Body::from_stream(DrainOnDrop(Some(body.into_data_stream())))
 }
 
 /// A body, until it has ended.
-struct Leftover(Option<BodyDataStream>);
+struct DrainOnDrop(Option<BodyDataStream>);
 
-impl Stream for Leftover {
+impl Stream for DrainOnDrop {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -48,14 +49,14 @@ impl Stream for Leftover {
     }
 }
 
-impl Drop for Leftover {
+impl Drop for DrainOnDrop {
     fn drop(&mut self) {
         let body = self.0.take().filter(|body| !body.is_end_stream());
         if let (Some(mut body), Ok(runtime)) = (body, tokio::runtime::Handle::try_current()) {
-            runtime.spawn(tokio::time::timeout(LONGEST, async move {
+            runtime.spawn(tokio::time::timeout(MAX_TIME, async move {
                 let mut bytes = 0;
                 while let Some(Ok(chunk)) = body.next().await
-                    && bytes < MOST_BYTES
+                    && bytes < MAX_BYTES
                 {
                     bytes += chunk.len();
                 }

@@ -1,7 +1,8 @@
-//! Queries and names, checked.
+//! Path parameters, query parameters and JSON bodies, checked.
 
 use super::body::{media_type, read_whole};
 use super::error::ApiError;
+use super::error_code::ErrorCode;
 use crate::api::AppState;
 use crate::model::{check_alias, check_model_reference};
 use crate::request::json;
@@ -16,7 +17,7 @@ use std::convert::Infallible;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// A JSON body, whatever it holds.
+/// A JSON body of any kind.
 pub(crate) struct JsonBody(pub(crate) Value);
 
 impl FromRequest<AppState> for JsonBody {
@@ -24,7 +25,7 @@ impl FromRequest<AppState> for JsonBody {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let media_type = media_type(request.headers());
-        // Many clients send none; what they send is JSON.
+        // Many clients send JSON without a content type.
         if !matches!(media_type.as_ref(), "" | "application/json") {
             return Err(ApiError::unsupported_media_type(&media_type, "application/json"));
         }
@@ -38,18 +39,18 @@ impl FromRequest<AppState> for JsonBody {
     }
 }
 
-/// A JSON value in which no member is named twice.
+/// A JSON value in which no member is repeated.
 pub(crate) fn read_json(text: &[u8]) -> Result<Value, ApiError> {
     json::read(text).map_err(|error| {
         if error.is_data() {
-            ApiError::malformed("malformed_request", error.to_string())
+            ApiError::new(ErrorCode::MalformedRequest, error.to_string())
         } else {
-            ApiError::malformed("malformed_json", format!("not JSON: {error}"))
+            ApiError::new(ErrorCode::MalformedJson, format!("not JSON: {error}"))
         }
     })
 }
 
-/// The query parameters, with unknown ones refused: a misspelled `target` must not go unnoticed.
+/// The query parameters. Handlers refuse unknown ones, so that a misspelled `target` is noticed.
 pub(crate) struct QueryFields(HashMap<String, String>);
 
 impl<S: Send + Sync> FromRequestParts<S> for QueryFields {
@@ -61,35 +62,35 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryFields {
 }
 
 impl QueryFields {
-    /// The query of a request line.
+    /// The parameters of a URI; refused if one is repeated.
     pub(crate) fn read(uri: &Uri) -> Result<Self, ApiError> {
         if uri.query().is_none() {
             return Ok(Self(HashMap::new()));
         }
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri)
-            .map_err(|error| ApiError::malformed("malformed_query", error.body_text()))?;
+            .map_err(|error| ApiError::new(ErrorCode::MalformedQuery, error.body_text()))?;
         let mut fields = HashMap::new();
         for (name, value) in pairs.0 {
             if fields.insert(name.clone(), value).is_some() {
-                return Err(ApiError::malformed("malformed_query", format!("'{name}' is given twice")));
+                return Err(ApiError::new(ErrorCode::MalformedQuery, format!("'{name}' is given twice")));
             }
         }
         Ok(Self(fields))
     }
 
-    /// Refuses names outside `known`.
+    /// The parameters if all names are `known`.
     pub(crate) fn only(self, known: &[&str]) -> Result<Self, ApiError> {
         self.check(known)?;
         Ok(self)
     }
 
-    /// The same by reference.
+    /// Refuses names that are not `known`.
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), ApiError> {
         for name in self.0.keys() {
             if !known.contains(&name.as_str()) {
                 let nearest = suggest::nearest(name, known.iter().copied());
                 let detail = format!("unknown parameter{nearest} (known: {})", known.join(", "));
-                return Err(ApiError::invalid_field("unknown_parameter", format!("?{name}"), detail));
+                return Err(ApiError::invalid_field(ErrorCode::UnknownParameter, format!("?{name}"), detail));
             }
         }
         Ok(())
@@ -100,30 +101,26 @@ impl QueryFields {
         self.0.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// A parameter that must parse.
+    /// A parameter of another type; `expected` describes it for the error.
     pub(crate) fn parsed<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, ApiError> {
-        let parse = |text: &str| {
-            text.parse().map_err(|_| {
-                ApiError::invalid_field("invalid_parameter", format!("?{name}"), format!("'{text}' is not {expected}"))
-            })
-        };
-        self.text(name).map(parse).transpose()
+        let invalid = |text| ApiError::invalid_parameter(format!("?{name}"), format!("'{text}' is not {expected}"));
+        self.text(name).map(|text| text.parse().map_err(|_| invalid(text))).transpose()
     }
 
-    /// `limit` of a listing.
+    /// The most entries that a listing shows.
     pub(crate) fn limit(&self) -> Result<usize, ApiError> {
         const DEFAULT: usize = 50;
         const MOST: usize = 1000;
         match self.parsed("limit", "a whole number")? {
             None => Ok(DEFAULT),
             Some(limit @ 1..=MOST) => Ok(limit),
-            Some(_) => Err(ApiError::invalid_field("invalid_parameter", "?limit", format!("must be from 1 to {MOST}"))),
+            Some(_) => Err(ApiError::invalid_parameter("?limit", format!("must be from 1 to {MOST}"))),
         }
     }
 }
 
-/// A model in the path, by name or as `name@alias`. Path parameters arrive decoded (`%2F` is `/`), so it is checked
-/// before anything is done with it.
+/// A model in the path, as `name` or `name@alias`. Path parameters arrive decoded (`%2F` is `/`), so that it is checked
+/// before it is used.
 pub(crate) struct ModelName(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for ModelName {
@@ -161,35 +158,35 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionNumber {
     }
 }
 
-/// A model and, where the route has one, a version, as the path of a route that predicts has them.
+/// A model in the path and, if the route has one, a version.
+pub(crate) struct VersionedModel {
+    pub(crate) name: String,
+    pub(crate) version: Option<u32>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for VersionedModel {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let ModelName(name) = ModelName::from_request_parts(parts, state).await?;
+        let Ok(ModelPath { version, .. }) = ModelPath::from_request_parts(parts, state).await;
+        Ok(Self { name, version: version.as_deref().map(read_version).transpose()? })
+    }
+}
+
+/// The model and the version in the path of a route that predicts, unchecked.
 pub(crate) struct ModelPath<'a> {
     name: Cow<'a, str>,
     version: Option<Cow<'a, str>>,
 }
 
 impl<'a> ModelPath<'a> {
-    /// `path` behind `prefix` if it is `model/verb` or `model/versions/version/verb` with nothing in it to decode.
-    pub(crate) fn between(prefix: &str, path: &'a str, verb: &str) -> Option<Self> {
-        let segments = path.strip_prefix(prefix)?.strip_suffix(verb)?.strip_suffix('/')?;
-        if segments.contains('%') {
-            return None;
-        }
-        let (name, version) = match segments.split_once('/') {
-            Some((name, rest)) => (name, Some(rest.strip_prefix("versions/")?)),
-            None => (segments, None),
-        };
-        let is_segment = |text: &str| !text.is_empty() && !text.contains('/');
-        let whole = is_segment(name) && version.is_none_or(is_segment);
-        whole.then(|| Self { name: name.into(), version: version.map(Cow::Borrowed) })
+    pub(crate) fn new(name: &'a str, version: Option<&'a str>) -> Self {
+        Self { name: name.into(), version: version.map(Cow::Borrowed) }
     }
 
-    /// Whether it names a version.
-    pub(crate) fn has_version(&self) -> bool {
-        self.version.is_some()
-    }
-
-    /// The model as it is named, which the registry checks, and the version.
-    pub(crate) fn read(&self) -> Result<(&str, Option<u32>), ApiError> {
+    /// The model, which the registry checks, and the version.
+    pub(crate) fn check(&self) -> Result<(&str, Option<u32>), ApiError> {
         Ok((&self.name, self.version.as_deref().map(read_version).transpose()?))
     }
 }
@@ -197,7 +194,7 @@ impl<'a> ModelPath<'a> {
 impl<S: Send + Sync> FromRequestParts<S> for ModelPath<'static> {
     type Rejection = Infallible;
 
-    /// What is no text becomes no name of a model, and is refused as such.
+    /// A parameter that is not UTF-8 becomes an empty name, which the registry refuses.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
         let parameters = RawPathParams::from_request_parts(parts, state).await.ok();
         let find = |wanted: &str| {
@@ -211,11 +208,13 @@ impl<S: Send + Sync> FromRequestParts<S> for ModelPath<'static> {
 fn read_version(text: &str) -> Result<u32, ApiError> {
     match text.parse() {
         Ok(version @ 1..) => Ok(version),
-        Ok(0) | Err(_) => Err(ApiError::invalid_field("invalid_version", "/version", "must be a whole number from 1")),
+        Ok(0) | Err(_) => {
+            Err(ApiError::invalid_field(ErrorCode::InvalidVersion, "/version", "must be a whole number from 1"))
+        }
     }
 }
 
-/// The id of a data set or job in the path.
+/// The id of a dataset or job in the path.
 pub(crate) struct Id(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
@@ -229,34 +228,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, ApiError> {
     let Path(mut parameters) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
         .await
-        .map_err(|error| ApiError::malformed("malformed_path", error.body_text()))?;
+        .map_err(|error| ApiError::new(ErrorCode::MalformedPath, error.body_text()))?;
     parameters.remove(name).ok_or_else(|| ApiError::internal(format!("the route has no parameter '{name}'")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_that_predict_are_told_apart_from_all_others() {
-        let read = |path| ModelPath::between("/api/v1/models/", path, "predict").map(|path| (path.name, path.version));
-        let found = |name, version: Option<&'static str>| Some((Cow::Borrowed(name), version.map(Cow::Borrowed)));
-        assert_eq!(read("/api/v1/models/m@live/predict"), found("m@live", None));
-        assert_eq!(read("/api/v1/models/m/versions/2/predict"), found("m", Some("2")));
-        assert_eq!(read("/api/v1/models/predict/predict"), found("predict", None));
-        for other in [
-            "/api/v1/models/predict",
-            "/api/v1/models//predict",
-            "/api/v1/models/mpredict",
-            "/api/v1/models/m/predict/",
-            "/api/v1/models/m/x/predict",
-            "/api/v1/models/m/versions/predict",
-            "/api/v1/models/m/versions//predict",
-            "/api/v1/models/m/versions/2/3/predict",
-            "/api/v1/models/m%40live/predict",
-            "/v2/models/m/predict",
-        ] {
-            assert_eq!(read(other), None, "{other}");
-        }
-    }
 }

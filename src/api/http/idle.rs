@@ -1,5 +1,5 @@
-//! Whether a connection still does something. A timer for each request, or each connection, would cost more than it
-//! protects: all of them look at once, now and then, whether anything has happened since they last looked.
+//! Idle connections. A timer for each request or connection would cost more than it protects. Instead, all connections
+//! check at the same intervals whether anything happened since the last check.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,53 +7,53 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What was seen of a connection. All of it happens in the connection's own task, so that no order is needed.
-pub(crate) struct Pulse {
+/// What happened on a connection. Only the connection's own task uses it, so that relaxed ordering is enough.
+pub(crate) struct Activity {
     /// A request is being answered.
-    answering: AtomicBool,
-    /// A request came, or some of an answer was taken by the other side.
-    moved: AtomicBool,
+    in_request: AtomicBool,
+    /// A request arrived, or the client read some of a response, since the last check.
+    since_check: AtomicBool,
 }
 
-/// A new connection has moved: its first look may come at once.
-impl Default for Pulse {
+/// A new connection counts as active: its first check may come at once.
+impl Default for Activity {
     fn default() -> Self {
-        Self { answering: AtomicBool::new(false), moved: AtomicBool::new(true) }
+        Self { in_request: AtomicBool::new(false), since_check: AtomicBool::new(true) }
     }
 }
 
-impl Pulse {
-    /// Whether a request is under way, or came, or got some of its answer since this was last asked. What is read does
-    /// not count: a head that comes byte by byte is what this protects from, and bodies have a limit of their own.
-    pub(crate) fn beats(&self) -> bool {
-        let moved = self.moved.swap(false, Ordering::Relaxed);
-        moved || self.answering.load(Ordering::Relaxed)
+impl Activity {
+    /// Whether nothing happened since the last check, and no request is being answered. Bytes read do not count: this
+    /// protects from headers that arrive byte by byte, and bodies have a limit of their own.
+    pub(crate) fn is_idle(&self) -> bool {
+        let active = self.since_check.swap(false, Ordering::Relaxed);
+        !active && !self.in_request.load(Ordering::Relaxed)
     }
 
-    /// A request is under way as long as the value lives.
-    pub(crate) fn request(&self) -> UnderWay<'_> {
-        self.moved.store(true, Ordering::Relaxed);
-        self.answering.store(true, Ordering::Relaxed);
-        UnderWay(self)
+    /// Marks a request as being answered until the guard is dropped. HTTP/1.1 has one at a time.
+    pub(crate) fn begin_request(&self) -> RequestGuard<'_> {
+        self.since_check.store(true, Ordering::Relaxed);
+        self.in_request.store(true, Ordering::Relaxed);
+        RequestGuard(self)
     }
 }
 
-/// A request under way; HTTP/1.1 has one at a time.
-pub(crate) struct UnderWay<'a>(&'a Pulse);
+/// A request that is being answered.
+pub(crate) struct RequestGuard<'a>(&'a Activity);
 
-impl Drop for UnderWay<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
-        self.0.answering.store(false, Ordering::Relaxed);
+        self.0.in_request.store(false, Ordering::Relaxed);
     }
 }
 
-/// A socket whose writes are felt.
-pub(crate) struct Felt<'a> {
+/// A socket whose writes count as activity.
+pub(crate) struct TrackedStream<'a> {
     pub(crate) stream: TcpStream,
-    pub(crate) pulse: &'a Pulse,
+    pub(crate) activity: &'a Activity,
 }
 
-impl AsyncRead for Felt<'_> {
+impl AsyncRead for TrackedStream<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -63,11 +63,11 @@ impl AsyncRead for Felt<'_> {
     }
 }
 
-impl AsyncWrite for Felt<'_> {
+impl AsyncWrite for TrackedStream<'_> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if written.is_ready() {
-            self.pulse.moved.store(true, Ordering::Relaxed);
+            self.activity.since_check.store(true, Ordering::Relaxed);
         }
         written
     }

@@ -1,37 +1,34 @@
 //! Transport: connections, bodies, headers, errors, and what is observed of every request.
 
-/// One error type, three renderings.
-pub(crate) mod error;
-
-/// Request ids, spans, metrics, and the rendering of errors.
-pub(crate) mod observe;
-
-/// The same for requests that must be answered in microseconds.
-pub(crate) mod watch;
-
-/// The way in: predictions at once, the rest through the route table.
-pub(crate) mod dispatch;
-
-/// Connections.
+/// Connections, and what answers their requests.
 pub(crate) mod connections;
 
-/// Whether they do something.
+/// Idle connections.
 pub(crate) mod idle;
 
 /// Request bodies.
 pub(crate) mod body;
 
-/// Bodies that nobody reads to their end.
+/// Draining of bodies that are not read to their end.
 pub(crate) mod drain;
 
-/// Queries and names, checked.
+/// Path parameters, query parameters and JSON bodies.
 pub(crate) mod extract;
 
-/// The format that an answer is written in.
+/// `Accept` headers.
 pub(crate) mod accept;
 
-/// Long answers.
-pub(crate) mod spool;
+/// Error codes.
+pub(crate) mod error_code;
 
-/// Large answers on their way.
+/// The error type of every handler.
+pub(crate) mod error;
+
+/// Request ids, log lines, metrics and the rendering of errors.
+pub(crate) mod observe;
+
+/// The memory of large responses.
 pub(crate) mod response_memory;
+
+/// Long responses before they are sent.
+pub(crate) mod spool;

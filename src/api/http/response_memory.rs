@@ -1,12 +1,13 @@
-//! Large answers on their way. Whoever takes one slowly holds its memory, which all of them share.
+//! The memory of large responses. A client that reads slowly holds the memory of its response, so that all large
+//! responses share one budget.
 
 use super::body::LARGE;
 use super::error::ApiError;
+use super::error_code::ErrorCode;
 use crate::api::AppState;
 use crate::serving::ReadyModel;
+use crate::telemetry::ShedReason;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
-use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,44 +15,37 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Bytes handed over at once: what is taken from here is no longer counted.
-const PIECE: usize = 64 << 10;
+/// Bytes handed to the connection at once.
+const CHUNK: usize = 64 << 10;
 
-/// An answer of a type.
-pub(crate) fn typed(media_type: &'static str, body: Body) -> Response {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
-}
-
-/// An answer as a body; refused at once where too much of others is on its way.
-pub(crate) fn outgoing(state: &AppState, model: &ReadyModel, bytes: Vec<u8>) -> Result<Body, ApiError> {
+/// Bytes as the body of a response; refused if other large responses take all the memory.
+pub(crate) fn budgeted_body(state: &AppState, model: &ReadyModel, bytes: Vec<u8>) -> Result<Body, ApiError> {
     if bytes.len() <= LARGE {
         return Ok(Body::from(bytes));
     }
-    // One that is larger than all the room is sent when it is alone.
+    // A response larger than the whole budget is sent when it is the only one.
     let kibibytes = u32::try_from((bytes.len() >> 10).min(state.answer_kibibytes)).unwrap_or(u32::MAX);
-    let room = Arc::clone(&state.answers).try_acquire_many_owned(kibibytes).map_err(|_| {
-        model.meters.shed("overloaded");
-        ApiError::busy("overloaded", "too many large answers are on their way")
+    let reservation = Arc::clone(&state.answers).try_acquire_many_owned(kibibytes).map_err(|_| {
+        model.meters.shed(ShedReason::Overloaded);
+        ApiError::new(ErrorCode::Overloaded, "too many large responses are being sent; try again later")
     })?;
-    Ok(Body::new(Outgoing { rest: bytes.into(), _room: room }))
+    Ok(Body::new(BudgetedBody { rest: bytes.into(), _reservation: reservation }))
 }
 
-/// What is left of an answer, with the room it takes.
-struct Outgoing {
+/// The unsent rest of a response, with the memory reserved for all of it.
+struct BudgetedBody {
     rest: Bytes,
-    _room: OwnedSemaphorePermit,
+    _reservation: OwnedSemaphorePermit,
 }
 
-impl hyper::body::Body for Outgoing {
+impl hyper::body::Body for BudgetedBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let length = self.rest.len().min(PIECE);
-        let piece = self.rest.split_to(length);
-        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
+        let length = self.rest.len().min(CHUNK);
+        let chunk = self.rest.split_to(length);
+        Poll::Ready((!chunk.is_empty()).then(|| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {

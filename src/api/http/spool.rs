@@ -1,7 +1,7 @@
-//! A long answer on its way: in memory while it is short, on disk when it is not.
+//! A long response before it is sent: short ones stay in memory, longer ones go to disk.
 
 use super::error::ApiError;
-use super::response_memory::outgoing;
+use super::response_memory::budgeted_body;
 use crate::api::AppState;
 use crate::serving::ReadyModel;
 use axum::body::Body;
@@ -12,39 +12,39 @@ use std::rc::Rc;
 use tempfile::{SpooledData, SpooledTempFile, spooled_tempfile_in};
 use tokio_util::io::ReaderStream;
 
-/// Bytes kept in memory.
+/// Most bytes kept in memory.
 const IN_MEMORY: usize = 4 << 20;
 
-/// Bytes that go to it at once: an answer is written number by number.
+/// Bytes written at once: responses are written number by number.
 const BUFFER: usize = 64 << 10;
 
-/// Bytes of an answer that is not sent yet.
-pub(crate) struct AnswerSpool {
+/// A response that is being written.
+pub(crate) struct ResponseSpool {
     target: BufWriter<SpooledTempFile>,
     written: Rc<Cell<u64>>,
 }
 
-impl AnswerSpool {
-    /// An empty one; its file, should it need one, lies in the data directory and vanishes with it.
+impl ResponseSpool {
+    /// An empty spool. Its file, if it needs one, is an unnamed one in the data directory.
     pub(crate) fn new(data_dir: &Path) -> Self {
         let target = spooled_tempfile_in(IN_MEMORY, data_dir.join("tmp"));
         Self { target: BufWriter::with_capacity(BUFFER, target), written: Rc::default() }
     }
 
-    /// How many bytes it holds, for whoever has given it away to be written to.
+    /// The number of bytes written so far, which can be read while a writer owns the spool.
     pub(crate) fn length(&self) -> Rc<Cell<u64>> {
         Rc::clone(&self.written)
     }
 
-    /// What was written.
-    pub(crate) fn finish(self) -> io::Result<Spooled> {
+    /// Ends the writing.
+    pub(crate) fn finish(self) -> io::Result<SpooledResponse> {
         let mut target = self.target.into_inner().map_err(io::IntoInnerError::into_error)?;
         target.seek(SeekFrom::Start(0))?;
-        Ok(Spooled(target))
+        Ok(SpooledResponse(target))
     }
 }
 
-impl Write for AnswerSpool {
+impl Write for ResponseSpool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.target.write(bytes)?;
         self.written.set(self.written.get() + count as u64);
@@ -56,14 +56,13 @@ impl Write for AnswerSpool {
     }
 }
 
-/// An answer that is whole.
-pub(crate) struct Spooled(SpooledTempFile);
+/// A complete response.
+pub(crate) struct SpooledResponse(SpooledTempFile);
 
-impl Spooled {
-    /// As the body of a response.
+impl SpooledResponse {
     pub(crate) fn into_body(self, state: &AppState, model: &ReadyModel) -> Result<Body, ApiError> {
         match self.0.into_inner() {
-            SpooledData::InMemory(bytes) => outgoing(state, model, bytes.into_inner()),
+            SpooledData::InMemory(bytes) => budgeted_body(state, model, bytes.into_inner()),
             SpooledData::OnDisk(file) => Ok(Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)))),
         }
     }

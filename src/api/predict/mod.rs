@@ -1,16 +1,21 @@
-//! Predictions: one pipeline, and an adapter for each protocol.
+//! Predictions: one pipeline, and a decoder and an encoder for each protocol.
 
-/// `/api/v1/models/{model}/predict`.
-pub(crate) mod native;
+/// The handler of every route that predicts.
+mod handler;
 
-/// The same for tables.
-pub(crate) mod tables;
+/// From a body to a response, the same for every protocol.
+mod pipeline;
 
-/// From rows to predictions.
-pub(crate) mod pipeline;
+/// JSON at `/api/v1/models/{model}/predict`.
+mod native;
+
+/// Tables at `/api/v1/models/{model}/predict`.
+mod tables;
 
 /// `/v2`.
 pub(crate) mod open_inference;
 
 /// `/invocations`.
 pub(crate) mod mlflow;
+
+pub(crate) use handler::{predict, predict_route};

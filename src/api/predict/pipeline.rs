@@ -1,61 +1,190 @@
-//! From rows to predictions, the same for every protocol.
+//! The prediction pipeline: read the body, decode it, score its rows, encode the predictions. A protocol brings a
+//! decoder and an encoder; the limits, the deadlines, the threads and the metrics are the same for all.
 
 use crate::api::AppState;
-use crate::api::http::body::{WholeBody, read_whole_and};
+use crate::api::http::body::{WholeBody, read_whole_with};
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
+use crate::api::http::response_memory::budgeted_body;
 use crate::api::state::blocking;
-use crate::model::Predictions;
+use crate::model::{FittedModel, Predictions};
 use crate::serving::{BatchError, Outputs, ReadyModel, RequestRows, refuse_not_finite};
-use crate::telemetry::{Outcome, Protocol};
+use crate::telemetry::{Outcome, ShedReason};
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many multiplications are done at once on the thread that has the request, about twenty microseconds: handing
-/// them to another would take as long.
+/// Up to so many multiplications, about twenty microseconds, are done on the thread that has the request: handing them
+/// to another would take as long.
 const INLINE_WORK: usize = 1 << 17;
 
-/// Header with the milliseconds a client is willing to wait.
+/// Responses of more numbers are encoded off the async threads.
+const MANY_NUMBERS: usize = 1 << 14;
+
+/// The milliseconds that a client is willing to wait.
 const TIMEOUT_HEADER: HeaderName = HeaderName::from_static("x-timeout-ms");
 
-/// When a request that came at `start` gives up.
-pub(crate) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) -> Result<Instant, ApiError> {
-    let longest = state.config.prediction_timeout_ms;
-    let Some(value) = headers.get(TIMEOUT_HEADER) else { return Ok(start + Duration::from_millis(longest)) };
-    let wanted = value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).filter(|wanted| *wanted > 0);
-    let wanted = wanted.ok_or_else(|| {
-        let detail = format!("{TIMEOUT_HEADER} must be a whole number of milliseconds from 1");
-        ApiError::malformed("invalid_header", detail)
-    })?;
-    Ok(start + Duration::from_millis(wanted.min(longest)))
+/// A request for a loaded model.
+#[derive(Clone, Copy)]
+pub(super) struct PredictionRequest<'a> {
+    pub(super) state: &'a AppState,
+    pub(super) model: &'a Arc<ReadyModel>,
+    pub(super) parts: &'a Parts,
+    pub(super) start: Instant,
+    pub(super) deadline: Instant,
 }
 
-/// The stages of a request, each beginning where the one before ended: a small one takes no longer than a look at the
-/// clock.
-pub(crate) struct Laps(Instant);
+/// Reads the body of a request in one protocol.
+pub(super) trait Decoder: Send + Sized + 'static {
+    type Encoder: Encoder;
 
-impl Laps {
-    /// The first one begins.
-    pub(crate) fn begin() -> Self {
-        Self(Instant::now())
+    /// Looks at the bytes so far of a body that arrives in parts; `expected` is its length, 0 if unknown. Returns the
+    /// bytes that it has allocated.
+    fn advance(&mut self, _so_far: &[u8], _expected: usize) -> usize {
+        0
     }
 
-    /// How long the one took that ends now.
-    pub(crate) fn end(&mut self) -> Duration {
-        let now = Instant::now();
-        now - std::mem::replace(&mut self.0, now)
+    /// The time spent in `advance`.
+    fn time_spent(&self) -> Duration {
+        Duration::ZERO
     }
 
-    /// When the last one ended.
-    pub(crate) fn last(&self) -> Instant {
-        self.0
+    /// Decodes the complete body, which may hold at most `max_rows` rows.
+    fn decode(self, model: &FittedModel, body: &[u8], max_rows: usize) -> Result<Decoded<Self::Encoder>, ApiError>;
+}
+
+/// A decoded request.
+pub(super) struct Decoded<E> {
+    pub(super) rows: RequestRows,
+    /// JSON pointer to the list of rows, for errors.
+    pub(super) list: &'static str,
+    pub(super) outputs: Outputs,
+    /// The time that the body allows from the arrival of the request, if it says so.
+    pub(super) timeout: Option<Duration>,
+    pub(super) encoder: E,
+}
+
+/// Writes the response to a request in one protocol.
+pub(super) trait Encoder: Send + 'static {
+    fn encode(
+        &self,
+        model: &ReadyModel,
+        outputs: &Outputs,
+        predictions: &Predictions,
+    ) -> Result<Response<Vec<u8>>, ApiError>;
+}
+
+/// A response, the number of rows it is about, and when it was ready.
+pub(super) struct Answered {
+    pub(super) response: Response,
+    pub(super) rows: usize,
+    pub(super) ready_at: Instant,
+}
+
+/// Runs a request whose body is decoded as a whole.
+pub(super) async fn run<D: Decoder>(
+    request: &PredictionRequest<'_>,
+    mut decoder: D,
+    body: Body,
+) -> Result<Answered, ApiError> {
+    let PredictionRequest { state, model, start, mut deadline, .. } = *request;
+    let body = read_body(request, body, |so_far, expected| decoder.advance(so_far, expected)).await?;
+    let time_spent = decoder.time_spent();
+    let (max_rows, max_numbers) = (state.config.max_prediction_rows, state.config.max_answer_numbers);
+    let mut clock = StageClock::start();
+    let decoded = sized(model, body.is_large(), move |model| {
+        let fitted = model.predictor.model();
+        let decoded = decoder.decode(fitted, &body, max_rows)?;
+        decoded.outputs.check_length(decoded.rows.len(), fitted, max_numbers)?;
+        Ok(decoded)
+    });
+    let Decoded { rows, list, outputs, timeout, encoder } = decoded.await?;
+    model.meters.decode.observe(time_spent + clock.lap());
+    if let Some(timeout) = timeout {
+        deadline = deadline.min(start + timeout);
+    }
+    let row_count = rows.len();
+    let predictions = score(model, rows, &outputs, list, deadline, Caller::WholeRequest, &mut clock).await?;
+    let is_long = row_count * outputs.numbers_per_row(model.predictor.model()) > MANY_NUMBERS;
+    let encoded = sized(model, is_long, move |model| encoder.encode(model, &outputs, &predictions)).await?;
+    model.meters.encode.observe(clock.lap());
+    let (head, bytes) = encoded.into_parts();
+    let response = Response::from_parts(head, budgeted_body(state, model, bytes)?);
+    Ok(Answered { response, rows: row_count, ready_at: clock.last() })
+}
+
+/// Who brings rows to be scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A request with all its rows: refused if too many rows wait already.
+    WholeRequest,
+    /// A table, one block after the other: its block waits, whatever else does.
+    TableBlock,
+}
+
+/// Computes the predictions of some rows and counts them. `list` points to the list of rows, for errors.
+pub(super) async fn score(
+    model: &ReadyModel,
+    mut rows: RequestRows,
+    outputs: &Outputs,
+    list: &str,
+    deadline: Instant,
+    caller: Caller,
+    clock: &mut StageClock,
+) -> Result<Predictions, ApiError> {
+    let locations = std::mem::take(&mut rows.locations);
+    let (extras, row_count, unknown_levels) = (outputs.extras(), rows.len(), rows.unknown_levels);
+    let is_table = caller == Caller::TableBlock;
+    let predictions = if !is_table && row_count * model.predictor.operations_per_row(extras) <= INLINE_WORK {
+        let rows: Vec<&[f64]> = rows.rows().collect();
+        let predictions = model.predictor.compute(&rows, extras);
+        model.meters.compute.observe(clock.lap());
+        predictions
+    } else {
+        let predicted = Box::pin(model.batcher.predict(rows, extras, deadline, is_table)).await;
+        clock.lap(); // the batcher has counted the time
+        predicted.map_err(|error| not_computed(model, error))?
+    };
+    refuse_not_finite(&predictions, &locations, list)?;
+    model.meters.predicted(row_count);
+    if unknown_levels > 0 {
+        model.meters.unknown_levels.inc_by(unknown_levels);
+    }
+    Ok(predictions)
+}
+
+fn not_computed(model: &ReadyModel, error: BatchError) -> ApiError {
+    match error {
+        BatchError::Full { .. } => {
+            model.meters.shed(ShedReason::QueueFull);
+            ApiError::new(ErrorCode::Overloaded, error.to_string())
+        }
+        BatchError::Expired => {
+            model.meters.shed(ShedReason::Deadline);
+            ApiError::new(ErrorCode::DeadlineExceeded, error.to_string())
+        }
+        BatchError::Panicked => ApiError::internal(error),
     }
 }
 
-/// Runs `work` for a model here if it is small, and off the async threads if it is large.
-pub(crate) async fn sized<T: Send + 'static>(
+async fn read_body(
+    request: &PredictionRequest<'_>,
+    body: Body,
+    on_progress: impl FnMut(&[u8], usize) -> usize + Send,
+) -> Result<WholeBody, ApiError> {
+    let PredictionRequest { state, model, parts, deadline, .. } = *request;
+    let outcome = read_whole_with(state, &parts.headers, body, deadline, on_progress).await;
+    if outcome.as_ref().is_err_and(|error| error.outcome() == Outcome::Shed) {
+        model.meters.shed(ShedReason::Overloaded);
+    }
+    outcome
+}
+
+/// Runs `work` on this thread if it is small, and off the async threads if it is large.
+async fn sized<T: Send + 'static>(
     model: &Arc<ReadyModel>,
     large: bool,
     work: impl FnOnce(&ReadyModel) -> Result<T, ApiError> + Send + 'static,
@@ -67,92 +196,41 @@ pub(crate) async fn sized<T: Send + 'static>(
     work(model)
 }
 
-/// Computes what is asked for. `list` leads to the rows in the request, for errors.
-pub(crate) async fn score(
-    model: &ReadyModel,
-    mut block: RequestRows,
-    outputs: &Outputs,
-    deadline: Instant,
-    list: &str,
-    laps: &mut Laps,
-) -> Result<Predictions, ApiError> {
-    let locations = std::mem::take(&mut block.locations);
-    let (extras, rows, unknown_levels) = (outputs.extras(), block.len(), block.unknown_levels);
-    let predictions = if rows * model.predictor.operations_per_row(extras) <= INLINE_WORK {
-        let rows: Vec<&[f64]> = block.rows().collect();
-        let predictions = model.predictor.compute(&rows, extras);
-        model.meters.compute.observe(laps.end());
-        predictions
-    } else {
-        let predicted = Box::pin(model.batcher.predict(block, extras, deadline, false)).await;
-        laps.end(); // the batcher has told how long it took
-        predicted.map_err(|error| shed(model, error))?
-    };
-    refuse_not_finite(&predictions, &locations, list)?;
-    model.meters.predicted(rows);
-    if unknown_levels > 0 {
-        model.meters.unknown_levels.inc_by(unknown_levels);
+/// The deadline of a request that arrived at `start`.
+pub(super) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) -> Result<Instant, ApiError> {
+    let longest = state.config.prediction_timeout_ms;
+    let Some(value) = headers.get(TIMEOUT_HEADER) else { return Ok(start + Duration::from_millis(longest)) };
+    let wanted = value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).filter(|wanted| *wanted > 0);
+    let wanted = wanted.ok_or_else(|| {
+        let detail = format!("{TIMEOUT_HEADER} must be a whole number of milliseconds, 1 or more");
+        ApiError::new(ErrorCode::InvalidHeader, detail)
+    })?;
+    Ok(start + Duration::from_millis(wanted.min(longest)))
+}
+
+/// A response with a content type.
+pub(super) fn typed<B>(media_type: &'static str, body: B) -> Response<B> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// Times the stages of a request. Each begins where the last one ended, so that a stage costs one look at the clock.
+pub(super) struct StageClock(Instant);
+
+impl StageClock {
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
     }
-    Ok(predictions)
-}
 
-/// Why rows were not computed, as an answer.
-pub(crate) fn shed(model: &ReadyModel, error: BatchError) -> ApiError {
-    match error {
-        BatchError::Full { .. } => {
-            model.meters.shed("queue_full");
-            ApiError::busy("overloaded", error.to_string())
-        }
-        BatchError::Expired => {
-            model.meters.shed("deadline");
-            ApiError::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", error.to_string())
-        }
-        BatchError::Panicked => ApiError::internal(error),
+    /// Ends a stage and returns its duration.
+    pub(super) fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.0, now)
     }
-}
 
-/// The whole body of a request for a model, shown as it comes.
-pub(crate) async fn read_body(
-    state: &AppState,
-    model: &ReadyModel,
-    headers: &HeaderMap,
-    body: Body,
-    deadline: Instant,
-    show: impl FnMut(&[u8], usize) -> usize + Send,
-) -> Result<WholeBody, ApiError> {
-    let outcome = read_whole_and(state, headers, body, deadline, show).await;
-    if outcome.as_ref().is_err_and(|error| error.outcome() == Outcome::Shed) {
-        model.meters.shed("overloaded");
+    /// When the last stage ended.
+    fn last(&self) -> Instant {
+        self.0
     }
-    outcome
-}
-
-/// So many numbers are written off the async threads.
-const MANY_NUMBERS: usize = 1 << 14;
-
-/// Whether an answer is to be written off the async threads.
-pub(crate) fn is_long(model: &ReadyModel, outputs: &Outputs, predictions: &Predictions) -> bool {
-    predictions.values.nrows() * outputs.numbers_per_row(model.predictor.model()) > MANY_NUMBERS
-}
-
-/// An answer, and the rows it is about.
-pub(crate) struct Answered {
-    pub(crate) response: Response,
-    pub(crate) rows: usize,
-    /// When it was ready.
-    pub(crate) at: Instant,
-}
-
-/// Counts how a request ended.
-pub(crate) fn counted(
-    model: &ReadyModel,
-    protocol: Protocol,
-    start: Instant,
-    outcome: Result<Answered, ApiError>,
-) -> Result<Answered, ApiError> {
-    match &outcome {
-        Ok(answered) => model.meters.answered(protocol, start, answered.at, answered.rows),
-        Err(error) => model.meters.ended(protocol, error.outcome(), start.elapsed()),
-    }
-    outcome
 }

@@ -2,6 +2,7 @@
 
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{AliasName, JsonBody, ModelName};
 use crate::api::state::blocking;
 use crate::model::check_model_name;
@@ -11,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// `PUT …/{alias}`: lets an alias lead to a version, in one step. Requests that began before keep the old version.
+/// `PUT …/{alias}`: points an alias to a version, atomically. Requests that have begun keep the old version.
 pub(crate) async fn point(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -23,10 +24,10 @@ pub(crate) async fn point(
     let version = body["version"].as_u64().and_then(|version| u32::try_from(version).ok());
     let Some(version) = version.filter(|_| only_version) else {
         let detail = "must be a whole number, and the only field";
-        return Err(ApiError::invalid_field("invalid_alias", "/version", detail));
+        return Err(ApiError::invalid_field(ErrorCode::InvalidAlias, "/version", detail));
     };
-    state.registry.find(&name, None)?; // a model that is not there is not a version that is not there
-    // Read and tried out before anyone is led there.
+    state.registry.find(&name, None)?; // a missing model is reported as such, not as a missing version
+    // Loaded before any request can use the alias.
     let entry = state.registry.find(&name, Some(version))?;
     let answer = json!({"model": name, "alias": alias, "version": version});
     let is_new = blocking(move || -> Result<bool, ApiError> {

@@ -1,9 +1,10 @@
-//! `/api/v1/models/{model}/versions`: artifacts out and in.
+//! `/api/v1/models/{model}/versions`: export and import of artifacts.
 
 use super::models::describe;
 use crate::api::AppState;
-use crate::api::http::body::{blocking_reader, content_encoding, refuse_announced};
+use crate::api::http::body::{blocking_reader, check_content_length, content_encoding, unreadable};
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{ModelName, VersionNumber};
 use crate::api::state::blocking;
 use crate::config::Config;
@@ -21,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::io::ReaderStream;
 
-/// `GET …/versions/{version}/artifact`: the file as it lies on disk.
+/// `GET …/versions/{version}/artifact`: the stored file.
 pub(crate) async fn export(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -42,9 +43,9 @@ pub(crate) async fn export(
     Ok((headers, Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)))).into_response())
 }
 
-/// `POST …/versions`: a file from elsewhere becomes the next version. A file is hostile: it is checked as it comes,
-/// and tried out before anything is kept. It comes to disk first, so that a slow sender keeps no other out; then one at a
-/// time is read, since each may take a few times the largest file.
+/// `POST …/versions`: a file from elsewhere becomes the next version. It may be hostile, so that it is checked while it
+/// arrives and loaded before anything is stored. It goes to disk first, so that a slow sender delays nobody; then one
+/// file at a time is read, because each may take several times the memory of the largest file.
 pub(crate) async fn import(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -53,18 +54,18 @@ pub(crate) async fn import(
 ) -> Result<Response, ApiError> {
     check_model_name(&name)?;
     let limit = state.config.max_artifact.0;
-    refuse_announced(&headers, limit)?;
+    check_content_length(&headers, limit)?;
     let encoding = content_encoding(&headers)?;
     let upload = state.uploads.clone().try_acquire_owned();
-    let upload = upload.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
+    let upload = upload.map_err(|_| ApiError::too_many_uploads())?;
     let source = blocking_reader(body, state.config.upload_idle_seconds);
     let folder = state.config.data_dir.join("tmp");
     let spooling = blocking(move || -> Result<_, ApiError> {
-        Ok((spool(source, encoding, limit, &folder)?, upload)) // held until the work is done, even if the sender goes
+        Ok((spool(source, encoding, limit, &folder)?, upload)) // held until the work is done, even if the client disconnects
     });
     let (spooled, upload) = spooling.await?;
 
-    let closed = |_| ApiError::internal("imports have ended");
+    let closed = |_| ApiError::internal("the semaphore of imports is closed");
     let permit = state.imports.clone().acquire_owned().await.map_err(closed)?;
     let importer = state.clone();
     let entry = blocking(move || -> Result<_, ApiError> {
@@ -73,7 +74,7 @@ pub(crate) async fn import(
         let Config { max_features, max_columns, max_levels, .. } = importer.config;
         check_size(&model, max_features, max_columns, max_levels)?;
         let description = model.describe().to_string();
-        let unusable = |error: NotReady| ApiError::invalid_field("invalid_artifact", "", error.to_string());
+        let unusable = |error: NotReady| ApiError::invalid_field(ErrorCode::InvalidArtifact, "", error.to_string());
         let predictor = make_ready(model).map_err(unusable)?;
         let stored = importer.registry.store(&uuid::Uuid::now_v7().to_string(), predictor.model())?;
         let put = |version: &Arc<ModelVersion>| importer.model_cache.put(version, predictor);
@@ -85,20 +86,19 @@ pub(crate) async fn import(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(described)).into_response())
 }
 
-/// The decoded body as a file without a name. What its header says is checked before the rest is taken.
+/// The decoded body as an unnamed file. Its header is checked before the rest is read.
 fn spool(source: impl Read, encoding: ContentEncoding, limit: u64, folder: &Path) -> Result<File, ApiError> {
-    let unreadable = |error| ApiError::malformed("unreadable_body", encoding.unreadable(&error));
-    let mut decoded = encoding.decoder(source).map_err(unreadable)?;
+    let mut decoded = encoding.decoder(source).map_err(unreadable(encoding))?;
     let mut head = Vec::new();
-    decoded.by_ref().take(ARTIFACT_HEADER as u64).read_to_end(&mut head).map_err(unreadable)?;
+    decoded.by_ref().take(ARTIFACT_HEADER as u64).read_to_end(&mut head).map_err(unreadable(encoding))?;
     let length = artifact_length(&head, limit)?;
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&head)?;
-    let mut left = length - head.len() as u64 + 1; // one byte more, so that something appended is seen
+    let mut left = length - head.len() as u64 + 1; // one byte more, to notice appended bytes
     let mut chunk = vec![0; 1 << 16];
     while left > 0 {
         let most = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let count = decoded.read(&mut chunk[..most]).map_err(unreadable)?;
+        let count = decoded.read(&mut chunk[..most]).map_err(unreadable(encoding))?;
         if count == 0 {
             break;
         }

@@ -1,18 +1,18 @@
-//! Jobs of type `certify`: what training left out is measured for a model that is there.
+//! Jobs of type `certify`: measure for an existing model what training left out.
 
-use super::jobs::{named_version, refuse_too_large, refuse_unknown, required_text};
+use super::jobs::{named_version, refuse_too_large, refuse_unknown, required_text, stored_spec};
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::state::blocking;
 use crate::dataset::DatasetError;
 use crate::jobs::NewJob;
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
-use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_certification};
-use axum::http::StatusCode;
+use crate::training::{LARGEST_EXACT_ROWS, estimate_certification};
 use serde_json::{Map, Value, json};
 
-/// Whether a certify job could read the rows that a model was trained on.
+/// Whether a certify job can read the rows that a model was trained on.
 pub(crate) async fn row_access(state: &AppState, ready: &ReadyModel) -> Result<RowAccess, ApiError> {
     let report = &ready.predictor.model().report;
     if report.base_version.is_some() {
@@ -29,35 +29,36 @@ pub(crate) async fn row_access(state: &AppState, ready: &ReadyModel) -> Result<R
     found.await
 }
 
-/// The request as a job, with everything that can be known before it runs checked.
+/// The request as a job, after all checks that are possible before it runs.
 pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJob, ApiError> {
     let mut problems = refuse_unknown(body, &["type", "model", "version"]);
     let name = required_text(body, "model", &mut problems);
     let version = named_version(body, &mut problems);
     if !problems.is_empty() {
-        return Err(ApiError::invalid("invalid_job", problems));
+        return Err(ApiError::invalid(ErrorCode::InvalidJob, problems));
     }
     let entry = state.registry.find(name, version)?;
     let ready = state.model_cache.get(&entry)?;
     let model = ready.predictor.model();
     let report = &model.report;
-    let conflict = |detail: String| Err(ApiError::new(StatusCode::CONFLICT, "model_not_certifiable", detail));
+    let conflict = |detail: String| Err(ApiError::new(ErrorCode::ModelNotCertifiable, detail));
     if model.is_exact() {
-        return conflict("it is the exact kernel method itself: there is nothing to compare it with".into());
+        return conflict("the model is the exact kernel method itself; there is nothing to compare it with".into());
     }
     if report.base_version.is_some() {
-        return conflict("its rows come from several data sets, of which one alone is known".into());
+        let detail = "the model was updated, and the datasets of its earlier rows are not known; train it on all rows";
+        return conflict(detail.into());
     }
     if report.training_rows as u64 > LARGEST_EXACT_ROWS {
         let rows = report.training_rows;
-        return conflict(format!("the exact solve takes up to {LARGEST_EXACT_ROWS} rows, and it has {rows}"));
+        return conflict(format!(
+            "certification needs at most {LARGEST_EXACT_ROWS} training rows; the model has {rows}"
+        ));
     }
     let dataset = state.datasets.find(&entry.dataset)?;
-    let raw: Value = serde_json::from_str(&model.spec).unwrap_or_default();
-    let limits = SpecLimits { feature_count: model.map.feature_count() };
-    let spec = TrainSpec::check("", Some(&raw), limits).map_err(|found| ApiError::invalid("invalid_job", found))?;
+    let spec = stored_spec(model)?;
     let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
-    refuse_too_large(state, need, "the exact solve", "a model of fewer training rows takes less")?;
+    refuse_too_large(state, need, "the exact solve", "certify a model with fewer training rows")?;
     Ok(NewJob {
         kind: "certify".into(),
         model: entry.name.clone(),

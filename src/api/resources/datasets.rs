@@ -1,7 +1,7 @@
 //! `/api/v1/datasets`.
 
 use crate::api::AppState;
-use crate::api::http::body::{blocking_reader, content_encoding, csv_header, media_type, refuse_announced};
+use crate::api::http::body::{blocking_reader, check_content_length, content_encoding, csv_header, media_type};
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{Id, QueryFields};
 use crate::api::state::blocking;
@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// `POST`: the body streams to disk while it is hashed.
+/// `POST`: the body is hashed and checked while it streams to disk.
 pub(crate) async fn upload(
     State(state): State<AppState>,
     query: QueryFields,
@@ -30,14 +30,14 @@ pub(crate) async fn upload(
         columns: state.config.max_columns,
         levels: state.config.max_levels,
     };
-    refuse_announced(&headers, limits.bytes)?;
+    check_content_length(&headers, limits.bytes)?;
     let permit = state.uploads.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::busy("overloaded", "too many uploads are running at once"))?;
+    let permit = permit.map_err(|_| ApiError::too_many_uploads())?;
 
     let source = blocking_reader(body, state.config.upload_idle_seconds);
     let store = state.datasets.clone();
     let ingested = blocking(move || {
-        let _permit = permit; // held until the work is done, even if the sender goes away
+        let _permit = permit; // held until the work is done, even if the client disconnects
         store.ingest(source, &options, limits)
     })
     .await?;
@@ -80,7 +80,7 @@ pub(crate) async fn preview(
     const MOST: usize = 1000;
     let wanted: usize = query.only(&["rows"])?.parsed("rows", "a whole number")?.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&wanted) {
-        return Err(ApiError::invalid_field("invalid_parameter", "?rows", format!("must be from 1 to {MOST}")));
+        return Err(ApiError::invalid_parameter("?rows", format!("must be from 1 to {MOST}")));
     }
     let (dataset, cells) = blocking(move || -> Result<_, DatasetError> {
         let dataset = state.datasets.find(&id)?;
@@ -96,7 +96,7 @@ pub(crate) async fn preview(
     Ok(Json(json!({"id": dataset.id, "columns": names, "rows": rows})))
 }
 
-/// `DELETE …/{id}`: refused while a job that has not ended needs it.
+/// `DELETE …/{id}`: refused while an unfinished job needs the dataset.
 pub(crate) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<StatusCode, ApiError> {
     blocking(move || state.datasets.delete(&id)).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -105,7 +105,7 @@ pub(crate) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<
 fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOptions, ApiError> {
     const ACCEPTED: &str = "text/csv or text/tab-separated-values";
     let media_type = media_type(headers);
-    let natural_delimiter = match media_type.as_ref() {
+    let default_delimiter = match media_type.as_ref() {
         "text/csv" => b',',
         "text/tab-separated-values" => b'\t',
         other => return Err(ApiError::unsupported_media_type(other, ACCEPTED)),
@@ -113,12 +113,12 @@ fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOpti
     let task = query.text("task").map(|text| match text {
         "regression" => Ok(Task::Regression),
         "classification" => Ok(Task::Classification),
-        _ => Err(ApiError::invalid_field("invalid_parameter", "?task", "must be regression or classification")),
+        _ => Err(ApiError::invalid_parameter("?task", "must be regression or classification")),
     });
     let name = query.text("name").map(str::to_owned);
     if name.as_ref().is_some_and(|name| name.chars().count() > 200 || name.chars().any(char::is_control)) {
         let detail = "must be at most 200 characters, none of them control characters";
-        return Err(ApiError::invalid_field("invalid_parameter", "?name", detail));
+        return Err(ApiError::invalid_parameter("?name", detail));
     }
     Ok(UploadOptions {
         name,
@@ -126,7 +126,7 @@ fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOpti
         task: task.transpose()?,
         numeric: query.text("numeric").map(|list| list.split(',').map(str::to_owned).collect()).unwrap_or_default(),
         csv: CsvOptions {
-            delimiter: query.text("delimiter").map_or(Ok(natural_delimiter), parse_delimiter)?,
+            delimiter: query.text("delimiter").map_or(Ok(default_delimiter), parse_delimiter)?,
             header: query.parsed("header", "true or false")?.or_else(|| csv_header(headers)),
         },
         encoding: content_encoding(headers)?,

@@ -15,47 +15,47 @@ use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-/// `GET …/{id}/events`: the job now, then whenever its state or progress changes, until it ends.
-/// Events are named `state` or `progress`; each carries the whole job.
+/// `GET …/{id}/events`: the job now, and again whenever its state or progress changes, until it ends. Events are named
+/// `state` or `progress`; each has the complete job.
 pub(crate) async fn events(State(state): State<AppState>, Id(id): Id) -> Result<Response, ApiError> {
     let changes = state.jobs.changes();
     let jobs = state.jobs.clone();
     let wanted = id.clone();
     blocking(move || jobs.find(&wanted)).await?; // 404 before the stream begins
-    // A comment now and then, so that neither proxies nor our own limit take the connection for idle.
-    let quiet = Duration::from_secs(state.config.connection_idle_seconds.min(30)) / 2;
-    let listener = Listener { state, id, changes, told: None, ended: false };
+    // Comments, so that neither proxies nor our own idle timeout close the connection.
+    let keep_alive = Duration::from_secs(state.config.connection_idle_seconds.min(30)) / 2;
+    let listener = Listener { state, id, changes, last: None, ended: false };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
         Some((Ok::<_, Infallible>(event), listener))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(quiet)).into_response())
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(keep_alive)).into_response())
 }
 
 struct Listener {
     state: AppState,
     id: String,
     changes: Receiver<String>,
-    /// The last thing told.
-    told: Option<Value>,
+    /// The last job sent.
+    last: Option<Value>,
     ended: bool,
 }
 
 impl Listener {
-    /// The next event that says something new; nothing after the end.
+    /// The next event that differs from the last one; none after the end of the job.
     async fn next(&mut self) -> Option<Event> {
         while !self.ended {
-            if self.told.is_some() {
+            if self.last.is_some() {
                 self.wait_for_change().await?;
             }
             let (jobs, id) = (self.state.jobs.clone(), self.id.clone());
-            let job = blocking(move || jobs.find(&id)).await.ok()?; // deleted meanwhile
+            let job = blocking(move || jobs.find(&id)).await.ok()?; // none if it was deleted meanwhile
             self.ended = job.status.is_final();
             let now = view(&self.state, job).await.ok()?;
-            if self.told.as_ref() != Some(&now) {
-                let same_state = self.told.as_ref().is_some_and(|told| told["status"] == now["status"]);
+            if self.last.as_ref() != Some(&now) {
+                let same_state = self.last.as_ref().is_some_and(|last| last["status"] == now["status"]);
                 let event = Event::default().event(if same_state { "progress" } else { "state" }).data(now.to_string());
-                self.told = Some(now);
+                self.last = Some(now);
                 return Some(event);
             }
         }
@@ -71,7 +71,7 @@ impl Listener {
             match change {
                 Ok(id) if id == self.id => return Some(()),
                 Ok(_) => {}
-                Err(RecvError::Lagged(_)) => return Some(()), // missed some: look
+                Err(RecvError::Lagged(_)) => return Some(()), // some were missed, perhaps ours
                 Err(RecvError::Closed) => return None,
             }
         }

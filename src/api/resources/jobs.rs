@@ -3,10 +3,11 @@
 use super::certifications;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{Id, JsonBody, QueryFields};
 use crate::api::state::blocking;
 use crate::jobs::{Job, JobError, JobStatus, NewJob, Progress};
-use crate::model::check_model_name;
+use crate::model::{FittedModel, check_model_name};
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
 use crate::training::{SpecLimits, TrainSpec, estimate_memory};
@@ -17,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// `POST`: a job that trains a model, or certifies one.
+/// `POST`: a job that trains or certifies a model.
 pub(crate) async fn submit(
     State(state): State<AppState>,
     headers: HeaderMap,
@@ -27,8 +28,8 @@ pub(crate) async fn submit(
     accept(state, &headers, canonical(&body), move || check(&checker, &body)).await
 }
 
-/// Puts the job that `check` makes on disk and answers 202; with `Prefer: wait=N` it waits for the end.
-/// A request with the key and the `fingerprint` of an earlier one gets the job that one made.
+/// Queues the job that `check` makes and answers 202; with `Prefer: wait=N` it waits for the end. A request with the
+/// idempotency key and the `fingerprint` of an earlier one gets the job of that one.
 pub(crate) async fn accept(
     state: AppState,
     headers: &HeaderMap,
@@ -49,18 +50,18 @@ pub(crate) async fn accept(
     })
     .await?;
 
-    if let Some(patience) = wait {
-        let deadline = tokio::time::Instant::now() + patience;
+    if let Some(wait) = wait {
+        let deadline = tokio::time::Instant::now() + wait;
         while !job.status.is_final() {
-            // A missed change is caught up with by looking again.
-            let patient = tokio::select! {
+            // The job is read after every change, so that a missed one does no harm.
+            let waiting = tokio::select! {
                 _ = changes.recv() => true,
                 () = tokio::time::sleep_until(deadline) => false,
                 () = state.draining() => false,
             };
             let (jobs, id) = (state.jobs.clone(), job.id.clone());
             job = blocking(move || jobs.find(&id)).await?;
-            if !patient {
+            if !waiting {
                 break;
             }
         }
@@ -77,7 +78,7 @@ pub(crate) async fn list(State(state): State<AppState>, query: QueryFields) -> R
         None => None,
         Some(name) => Some(JobStatus::from_name(name).ok_or_else(|| {
             let names = JobStatus::ALL.map(JobStatus::name).join(", ");
-            ApiError::invalid_field("invalid_parameter", "?status", format!("must be one of {names}"))
+            ApiError::invalid_parameter("?status", format!("must be one of {names}"))
         })?),
     };
     let limit = query.limit()?;
@@ -99,7 +100,7 @@ pub(crate) async fn show(State(state): State<AppState>, Id(id): Id) -> Result<Js
     Ok(Json(view(&state, job).await?))
 }
 
-/// `POST …/{id}/cancel`: takes effect within one block of work.
+/// `POST …/{id}/cancel`: a running job ends within one block of work.
 pub(crate) async fn cancel(State(state): State<AppState>, Id(id): Id) -> Result<Response, ApiError> {
     let jobs = state.jobs.clone();
     let job = blocking(move || jobs.cancel(&id)).await?;
@@ -113,7 +114,7 @@ pub(crate) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A job with its progress, as the API shows it.
+/// A job with its progress.
 pub(crate) async fn view(state: &AppState, job: Job) -> Result<Value, ApiError> {
     let jobs = state.jobs.clone();
     blocking(move || Ok::<_, ApiError>(render(&job, jobs.progress(&job.id)))).await
@@ -121,7 +122,7 @@ pub(crate) async fn view(state: &AppState, job: Job) -> Result<Value, ApiError> 
 
 fn render(job: &Job, progress: Option<Progress>) -> Value {
     let result = job.result.as_ref();
-    // Read a moment later, it may already be of the next state.
+    // Progress is read a moment after the job, and may belong to its next state.
     let running = matches!(job.status, JobStatus::Running | JobStatus::Canceling);
     let progress = progress.filter(|_| running).map(
         |progress| json!({"stage": progress.stage, "fraction": progress.fraction, "eta_seconds": progress.eta_seconds}),
@@ -144,7 +145,7 @@ fn render(job: &Job, progress: Option<Progress>) -> Value {
     })
 }
 
-/// The same text for the same JSON, whatever the order of its members.
+/// A text that is the same for equal JSON, whatever the order of its members.
 pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -158,23 +159,23 @@ pub(crate) fn canonical(value: &Value) -> String {
     }
 }
 
-/// The request as a job, with everything that can be known before it runs checked.
+/// The request as a job, after all checks that are possible before it runs.
 fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     let Some(body) = body.as_object() else {
-        return Err(ApiError::malformed("malformed_request", "the body must be a JSON object"));
+        return Err(ApiError::not_an_object());
     };
     if body.get("type").is_some_and(|kind| kind == "certify") {
         return certifications::check(state, body);
     }
     let mut problems = refuse_unknown(body, &["type", "model", "dataset", "spec"]);
     if body.get("type").is_some_and(|kind| kind != "train") {
-        problems.push(Problem { pointer: "/type".into(), detail: "must be 'train' or 'certify'".into() });
+        problems.push(Problem::new("/type", "must be 'train' or 'certify'"));
     }
     let model = required_text(body, "model", &mut problems);
     if let Err(error) = check_model_name(model)
         && !model.is_empty()
     {
-        problems.push(Problem { pointer: "/model".into(), detail: error.to_string() });
+        problems.push(Problem::new("/model", error.to_string()));
     }
     let dataset = required_text(body, "dataset", &mut problems);
     let limits = SpecLimits { feature_count: state.config.max_features };
@@ -183,11 +184,12 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
         Ok(spec) if problems.is_empty() => spec,
         outcome => {
             problems.extend(outcome.err().unwrap_or_default());
-            return Err(ApiError::invalid("invalid_job", problems));
+            return Err(ApiError::invalid(ErrorCode::InvalidJob, problems));
         }
     };
     let dataset = state.datasets.find(dataset)?;
-    spec.check_against(&dataset.schema, "/dataset").map_err(|problems| ApiError::invalid("invalid_job", problems))?;
+    spec.check_against(&dataset.schema, "/dataset")
+        .map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
     let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
@@ -205,39 +207,47 @@ pub(crate) fn refuse_unknown(body: &Map<String, Value>, known: &[&str]) -> Vec<P
     let unknown = body.keys().filter(|name| !known.contains(&name.as_str()));
     let problem = |name: &String| {
         let nearest = suggest::nearest(name, known.iter().copied());
-        Problem { pointer: pointer("", name), detail: format!("unknown field{nearest}") }
+        Problem::new(pointer("", name), format!("unknown field{nearest}"))
     };
     unknown.map(problem).collect()
 }
 
-/// A text that must be there, or a problem.
+/// A string that is required, or a problem.
 pub(crate) fn required_text<'a>(body: &'a Map<String, Value>, name: &str, problems: &mut Vec<Problem>) -> &'a str {
     match body.get(name).and_then(Value::as_str) {
         Some(text) if !text.is_empty() => text,
         _ => {
-            problems.push(Problem { pointer: format!("/{name}"), detail: "is required, as a text".into() });
+            problems.push(Problem::new(format!("/{name}"), "is required and must be a string"));
             ""
         }
     }
 }
 
-/// The version that a request names, if it does, or a problem.
+/// The version that a request names, if any, or a problem.
 pub(crate) fn named_version(body: &Map<String, Value>, problems: &mut Vec<Problem>) -> Option<u32> {
     let named = body.get("version")?;
     let version = named.as_u64().and_then(|number| u32::try_from(number).ok());
     if version.is_none() {
-        problems.push(Problem { pointer: "/version".into(), detail: "must be the number of a version".into() });
+        problems.push(Problem::new("/version", "must be a version number"));
     }
     version
 }
 
-/// Refuses a job that needs more bytes than training may take.
+/// The spec that a model was trained with.
+pub(crate) fn stored_spec(model: &FittedModel) -> Result<TrainSpec, ApiError> {
+    let invalid = |error| ApiError::internal(format!("the stored spec of the model is not JSON: {error}"));
+    let raw: Value = serde_json::from_str(&model.spec).map_err(invalid)?;
+    let limits = SpecLimits { feature_count: model.map.feature_count() };
+    TrainSpec::check("", Some(&raw), limits).map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))
+}
+
+/// Refuses a job that needs more memory than one may use.
 pub(crate) fn refuse_too_large(state: &AppState, need: u64, what: &str, advice: &str) -> Result<(), ApiError> {
     let have = state.config.training_memory.0;
     if need > have {
         let detail =
-            format!("{what} would need about {} MiB and the limit is {} MiB; {advice}", need >> 20, have >> 20);
-        return Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "memory_budget", detail));
+            format!("{what} would need about {} MiB of memory; the limit is {} MiB; {advice}", need >> 20, have >> 20);
+        return Err(ApiError::new(ErrorCode::MemoryBudget, detail));
     }
     Ok(())
 }
@@ -246,11 +256,11 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
         Ok(key) if (1..=200).contains(&key.len()) => Ok(Some(key.to_owned())),
-        _ => Err(ApiError::malformed("malformed_header", "Idempotency-Key must be 1 to 200 ASCII characters")),
+        _ => Err(ApiError::new(ErrorCode::MalformedHeader, "Idempotency-Key must be 1 to 200 ASCII characters")),
     }
 }
 
-/// `Prefer: wait=N`, N in seconds, at most 60. What cannot be understood is ignored, as RFC 7240 asks.
+/// `Prefer: wait=N` in seconds, at most 60. Other preferences are ignored. [RFC 7240, section 2]
 fn wait_preference(headers: &HeaderMap) -> Option<Duration> {
     const LONGEST: u64 = 60;
     let prefer = headers.get("prefer")?.to_str().ok()?;

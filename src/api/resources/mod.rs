@@ -1,4 +1,4 @@
-//! One file per noun of `/api/v1`: extract, call, wrap.
+//! One file per noun of `/api/v1`.
 
 /// `/api/v1/datasets`.
 pub(crate) mod datasets;
@@ -15,16 +15,16 @@ pub(crate) mod models;
 /// `/api/v1/models/{model}/aliases`.
 pub(crate) mod aliases;
 
-/// `/api/v1/models/{model}/versions`: artifacts out and in.
+/// `/api/v1/models/{model}/versions`: export and import of artifacts.
 pub(crate) mod artifacts;
 
 /// `/api/v1/models/{model}/versions/{version}/onnx`.
 pub(crate) mod onnx;
 
-/// Jobs that measure what training left out.
+/// Jobs of type `certify`.
 pub(crate) mod certifications;
 
-/// Rows added to a model.
+/// `/api/v1/models/{model}/update`.
 pub(crate) mod updates;
 
 /// `/api/v1/models/{model}/guarantees`.
@@ -36,5 +36,5 @@ pub(crate) mod spectrum;
 /// `/api/v1/plan`.
 pub(crate) mod plan;
 
-/// Health, metrics, version, limits, contract.
+/// Health, metrics, version, limits, and the OpenAPI document.
 pub(crate) mod operations;

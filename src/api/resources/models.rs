@@ -2,7 +2,7 @@
 
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, VersionNumber};
+use crate::api::http::extract::{ModelName, VersionNumber, VersionedModel};
 use crate::api::state::blocking;
 use crate::model::{ModelVersion, RegistryError};
 use axum::Json;
@@ -18,7 +18,7 @@ pub(crate) async fn list(State(state): State<AppState>) -> Json<Value> {
     Json(json!({"models": models.collect::<Vec<_>>()}))
 }
 
-/// `GET …/{model}`: its newest version, or that of the alias, in full, and the list of all.
+/// `GET …/{model}`: the newest version, or that of the alias, in full, and a list of all versions.
 pub(crate) async fn show(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
     let entry = state.registry.find(&name, None)?;
     let mut body = summary(&state, &state.registry.list(Some(&entry.name)));
@@ -36,27 +36,17 @@ pub(crate) async fn show_version(
     Ok(Json(describe(&state, entry).await?))
 }
 
-/// `DELETE …/{model}`: all versions.
-pub(crate) async fn delete(State(state): State<AppState>, ModelName(name): ModelName) -> Result<StatusCode, ApiError> {
-    remove(state, name, None).await
-}
-
-/// `DELETE …/{model}/versions/{version}`.
-pub(crate) async fn delete_version(
+/// `DELETE …/{model}`, which deletes all versions, and `DELETE …/{model}/versions/{version}`.
+pub(crate) async fn delete(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<StatusCode, ApiError> {
-    remove(state, name, Some(version)).await
-}
-
-async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<StatusCode, ApiError> {
     blocking(move || -> Result<_, RegistryError> {
         for removed in state.registry.delete(&name, version)? {
             state.model_cache.forget(&removed);
         }
         if state.registry.list(Some(&name)).is_empty() {
-            state.model_cache.load(&name); // whoever takes the name next begins anew
+            state.model_cache.load(&name); // the next model of this name is not unloaded
         }
         Ok(())
     })
@@ -64,7 +54,7 @@ async fn remove(state: AppState, name: String, version: Option<u32>) -> Result<S
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// One model: its name, its aliases, and what its versions are.
+/// The name, the aliases and the versions of a model.
 fn summary(state: &AppState, versions: &[Arc<ModelVersion>]) -> Value {
     let name = versions.first().map(|version| version.name.as_str()).unwrap_or_default();
     json!({
@@ -74,7 +64,7 @@ fn summary(state: &AppState, versions: &[Arc<ModelVersion>]) -> Value {
     })
 }
 
-/// What the register knows of a version.
+/// A version as the registry has it.
 fn brief(version: &ModelVersion) -> Value {
     json!({
         "version": version.version,
@@ -85,7 +75,7 @@ fn brief(version: &ModelVersion) -> Value {
     })
 }
 
-/// All that is told about a version.
+/// A version with the description of its model.
 pub(crate) async fn describe(state: &AppState, version: Arc<ModelVersion>) -> Result<Value, ApiError> {
     let registry = state.registry.clone();
     let entry = Arc::clone(&version);

@@ -2,6 +2,7 @@
 
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{ModelName, VersionNumber};
 use crate::api::state::blocking;
 use crate::model::to_onnx;
@@ -9,17 +10,17 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 
-/// `GET`: the served function as an ONNX file.
+/// `GET`: the prediction function as an ONNX file.
 pub(crate) async fn download(
     State(state): State<AppState>,
     ModelName(name): ModelName,
     VersionNumber(version): VersionNumber,
 ) -> Result<impl IntoResponse, ApiError> {
     let model = state.load(&name, Some(version)).await?;
-    // A file takes a few times its size while it is made, so no more of them at once than large predictions.
+    // Making a file takes several times its size in memory, so that it counts as a table prediction.
     let permit = state.streams.clone().try_acquire_owned();
-    let permit =
-        permit.map_err(|_| ApiError::busy("overloaded", "too many tables and files are being made at once"))?;
+    let overloaded = "too many tables and exports are being computed; try again later";
+    let permit = permit.map_err(|_| ApiError::new(ErrorCode::Overloaded, overloaded))?;
     let filename = format!("attachment; filename=\"{}-{}.onnx\"", model.entry.name, model.entry.version);
     let bytes = blocking(move || {
         let _permit = permit;

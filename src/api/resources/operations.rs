@@ -1,4 +1,4 @@
-//! Health, metrics, version, limits, contract.
+//! Health, metrics, version, limits, and the OpenAPI document.
 
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
@@ -13,29 +13,24 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
-/// The contract, committed with the code.
 const OPENAPI: &str = include_str!("../../../openapi/openapi.yaml");
 
-/// The process answers.
+/// `GET /livez`: succeeds while the process answers.
 pub(crate) async fn livez() -> Json<Value> {
     Json(json!({"live": true}))
 }
 
-/// The service takes requests.
+/// `GET /readyz`: succeeds until the service begins to shut down.
 pub(crate) async fn readyz(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
-    if state.is_ready() {
-        Ok(Json(json!({"ready": true})))
-    } else {
-        Err(ApiError::busy("draining", "the service is shutting down"))
-    }
+    if state.is_ready() { Ok(Json(json!({"ready": true}))) } else { Err(ApiError::draining()) }
 }
 
-/// What runs here.
+/// `GET /version`.
 pub(crate) async fn version() -> Json<Value> {
     Json(json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")}))
 }
 
-/// The Prometheus text.
+/// `GET /metrics`.
 pub(crate) async fn metrics(State(state): State<AppState>) -> Result<impl IntoResponse, ApiError> {
     const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = blocking(move || -> Result<_, JobError> {
@@ -49,7 +44,7 @@ pub(crate) async fn metrics(State(state): State<AppState>) -> Result<impl IntoRe
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text))
 }
 
-/// The limits in force and what can be asked for.
+/// `GET /api/v1/info`: the limits in force and what can be requested.
 pub(crate) async fn info(State(state): State<AppState>) -> Json<Value> {
     let config = &state.config;
     Json(json!({
@@ -93,7 +88,7 @@ pub(crate) async fn info(State(state): State<AppState>) -> Json<Value> {
     }))
 }
 
-/// The OpenAPI document.
+/// `GET /openapi.yaml`.
 pub(crate) async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/yaml")], OPENAPI)
 }

@@ -1,7 +1,8 @@
-//! `/api/v1/plan`: how many features a target takes, before anything is trained.
+//! `/api/v1/plan`: the number of features that an accuracy needs, before anything is trained.
 
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::JsonBody;
 use crate::api::state::blocking;
 use crate::theory::plan::plan;
@@ -10,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
-/// `POST`: for a data set or for plain numbers, what each theorem asks for and what that costs.
+/// `POST`: for a dataset or for given numbers, the features that each theorem needs and what they cost.
 pub(crate) async fn show(State(state): State<AppState>, JsonBody(body): JsonBody) -> Result<Json<Value>, ApiError> {
     let dataset = match body.get("dataset") {
         None => None,
@@ -19,11 +20,12 @@ pub(crate) async fn show(State(state): State<AppState>, JsonBody(body): JsonBody
             Some(blocking(move || state.datasets.find(&name)).await?)
         }
         Some(_) => {
-            return Err(ApiError::invalid_field("invalid_plan", "/dataset", "must be the id or name of a data set"));
+            let detail = "must be the id or name of a dataset";
+            return Err(ApiError::invalid_field(ErrorCode::InvalidPlan, "/dataset", detail));
         }
     };
     let request = PlanRequest::check(&body, dataset.as_ref().map(|dataset| &dataset.schema))
-        .map_err(|problems| ApiError::invalid("invalid_plan", problems))?;
+        .map_err(|problems| ApiError::invalid(ErrorCode::InvalidPlan, problems))?;
     let problem = &request.problem;
     Ok(Json(json!({
         "n": problem.sample_count,

@@ -3,13 +3,13 @@
 use super::certifications::row_access;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, QueryFields, VersionNumber};
+use crate::api::http::extract::{QueryFields, VersionedModel};
 use crate::theory::{SpectralProfile, spectral_profile};
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
-/// What is kept of the spectrum of one version.
+/// The stored spectrum of one version.
 #[derive(Serialize)]
 pub(crate) struct Spectrum {
     model: String,
@@ -18,33 +18,18 @@ pub(crate) struct Spectrum {
     profile: Option<SpectralProfile>,
 }
 
-/// `GET …/{model}/spectrum`: of the newest version.
+/// `GET …/{model}/spectrum` and `GET …/{model}/versions/{version}/spectrum`.
 pub(crate) async fn show(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
+    VersionedModel { name, version }: VersionedModel,
     query: QueryFields,
 ) -> Result<Json<Spectrum>, ApiError> {
     query.only(&[])?;
-    spectrum(state, name, None).await
-}
-
-/// `GET …/{model}/versions/{version}/spectrum`.
-pub(crate) async fn show_version(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-    query: QueryFields,
-) -> Result<Json<Spectrum>, ApiError> {
-    query.only(&[])?;
-    spectrum(state, name, Some(version)).await
-}
-
-async fn spectrum(state: AppState, name: String, version: Option<u32>) -> Result<Json<Spectrum>, ApiError> {
     let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
     let model = ready.predictor.model();
     let tried = model.measured.exact_krr.is_some();
-    let told = |known| spectral_profile(known).with_rows(rows).with_exact_system_tried(tried);
-    let profile = model.evidence.as_ref().map(told);
+    let profile_of = |evidence| spectral_profile(evidence).with_rows(rows).with_exact_system_tried(tried);
+    let profile = model.evidence.as_ref().map(profile_of);
     Ok(Json(Spectrum { model: ready.entry.name.clone(), version: ready.entry.version, profile }))
 }

@@ -6,7 +6,7 @@ use crate::model::FittedModel;
 use crate::serving::columns::{AnswerColumn, Cells};
 use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::row_locations::RowLocations;
-use crate::serving::{Answer, Refusal};
+use crate::serving::{Answer, Refusal, RefusalCode};
 use crate::telemetry::expecting_panics;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
@@ -65,7 +65,11 @@ impl<'m, R: Read> ArrowRows<'m, R> {
             }
             if self.pending.is_empty() && !self.fill()? {
                 self.decoder.finish().map_err(|error| malformed(&error))?;
-                return if self.layout.is_some() { Ok(None) } else { Err(Refusal::malformed("empty_body", EMPTY)) };
+                return if self.layout.is_some() {
+                    Ok(None)
+                } else {
+                    Err(Refusal::malformed(RefusalCode::EmptyBody, EMPTY))
+                };
             }
             let batch = self.decode()?;
             if self.layout.is_none() {
@@ -85,8 +89,9 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     /// no more than a malformed stream, and the decoder is not asked again.
     fn decode(&mut self) -> Result<Option<RecordBatch>, Refusal> {
         let outcome = expecting_panics(|| self.decoder.decode(&mut self.pending));
-        let outside =
-            || Refusal::malformed("malformed_arrow", "not an Arrow stream: a message points outside of itself");
+        let outside = || {
+            Refusal::malformed(RefusalCode::MalformedArrow, "not an Arrow stream: a message points outside of itself")
+        };
         outcome.ok_or_else(outside)?.map_err(|error| malformed(&error))
     }
 
@@ -94,7 +99,7 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     fn fill(&mut self) -> Result<bool, Refusal> {
         let mut chunk = vec![0; CHUNK];
         let count = self.source.read(&mut chunk);
-        let count = count.map_err(|error| Refusal::malformed("unreadable_body", error.to_string()))?;
+        let count = count.map_err(|error| Refusal::malformed(RefusalCode::UnreadableBody, error.to_string()))?;
         self.taken += count;
         if self.taken > LARGEST_BATCH {
             let detail = format!("is larger than {} MiB; write smaller record batches", LARGEST_BATCH >> 20);
@@ -159,9 +164,9 @@ fn malformed(error: &ArrowError) -> Refusal {
     // The decoder names what it was built without, which the sender cannot change.
     if words.contains("lz4") || words.contains("zstd") {
         let detail = "compressed buffers are not taken; write the stream without compression, or compress the body";
-        return Refusal::malformed("malformed_arrow", detail);
+        return Refusal::malformed(RefusalCode::MalformedArrow, detail);
     }
-    Refusal::malformed("malformed_arrow", format!("not an Arrow stream: {words}"))
+    Refusal::malformed(RefusalCode::MalformedArrow, format!("not an Arrow stream: {words}"))
 }
 
 type CellReader<'a> = Box<dyn Fn(usize) -> Cell<'a> + 'a>;

@@ -2,7 +2,7 @@
 
 use crate::request::json;
 use crate::request::problem::pointer;
-use crate::serving::Refusal;
+use crate::serving::{Refusal, RefusalCode};
 use jiter::Jiter;
 use serde_json::Value;
 
@@ -42,9 +42,12 @@ pub fn read_small(json: &mut Jiter, place: &str) -> Result<Value, Refusal> {
         let (line, column) = (position.line, position.column);
         if error.is_data() {
             let detail = format!("{place}: {words} at line {line} column {column}");
-            return Refusal::malformed("malformed_request", detail);
+            return Refusal::malformed(RefusalCode::MalformedRequest, detail);
         }
-        Refusal::malformed("malformed_json", format!("{place}: not JSON: {words} at line {line} column {column}"))
+        Refusal::malformed(
+            RefusalCode::MalformedJson,
+            format!("{place}: not JSON: {words} at line {line} column {column}"),
+        )
     })
 }
 
@@ -55,7 +58,7 @@ pub fn skip(json: &mut Jiter) -> Result<(), Refusal> {
     std::str::from_utf8(json.slice_to_current(start)).map(|_| ()).map_err(|error| {
         let position = json.error_position(start + error.valid_up_to());
         let detail = format!("not JSON: invalid UTF-8 at line {} column {}", position.line, position.column);
-        Refusal::malformed("malformed_json", detail)
+        Refusal::malformed(RefusalCode::MalformedJson, detail)
     })
 }
 
@@ -67,7 +70,7 @@ mod tests {
         let mut json = Jiter::new(text).with_allow_inf_nan();
         assert_eq!(json.next_object().unwrap(), Some("a"));
         match read(&mut json) {
-            Err(Refusal::Malformed { code, detail }) => format!("{code}: {detail}"),
+            Err(Refusal::Malformed { code, detail }) => format!("{code:?}: {detail}"),
             other => panic!("{other:?}"),
         }
     }
@@ -75,15 +78,12 @@ mod tests {
     #[test]
     fn positions_are_those_of_the_whole_text() {
         let small = |json: &mut Jiter| read_small(json, "/a").map(|_| ());
-        assert_eq!(
-            refusal(b"{\n \"a\":NaN}", small),
-            "malformed_json: /a: not JSON: expected value at line 2 column 6"
-        );
+        assert_eq!(refusal(b"{\n \"a\":NaN}", small), "MalformedJson: /a: not JSON: expected value at line 2 column 6");
         let twice = refusal(b"{\"a\": [1,\n {\"b\": 1, \"b\": 2}]}", small);
-        assert_eq!(twice, "malformed_request: /a: 'b' is given twice at line 2 column 13");
+        assert_eq!(twice, "MalformedRequest: /a: 'b' is given twice at line 2 column 13");
         assert_eq!(
             refusal(b"{\n\"a\": [\"\xff\"]}", skip),
-            "malformed_json: not JSON: invalid UTF-8 at line 2 column 8"
+            "MalformedJson: not JSON: invalid UTF-8 at line 2 column 8"
         );
     }
 

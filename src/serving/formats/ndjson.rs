@@ -7,7 +7,7 @@ use crate::dataset::BYTE_ORDER_MARK;
 use crate::model::FittedModel;
 use crate::serving::answer::RowAnswer;
 use crate::serving::request_rows::RequestRows;
-use crate::serving::{Answer, Refusal};
+use crate::serving::{Answer, Refusal, RefusalCode};
 use jiter::{Jiter, Peek};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -53,7 +53,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
         self.line.clear();
         self.number += 1;
         let read = self.source.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| Refusal::malformed("unreadable_body", error.to_string()))?;
+        let read = read.map_err(|error| Refusal::malformed(RefusalCode::UnreadableBody, error.to_string()))?;
         if read as u64 == LONGEST_LINE {
             let detail = format!("longer than {} MiB", LONGEST_LINE >> 20);
             return Err(Refusal::invalid(format!("/lines/{}", self.number), detail));

@@ -3,7 +3,7 @@
 use super::queue::{Queue, QueuedRows};
 use crate::model::{Extras, Predictions, Predictor};
 use crate::serving::{PredictionPool, RequestRows};
-use crate::telemetry::ModelMeters;
+use crate::telemetry::{ModelMeters, ShedReason};
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -218,7 +218,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if !self.over {
-            self.meters.shed("disconnected");
+            self.meters.shed(ShedReason::Disconnected);
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::response::inner_shape;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{ModelName, VersionNumber};
-use crate::dataset::ColumnKind;
+use crate::api::http::extract::VersionedModel;
+use crate::dataset::{ColumnKind, InputColumn};
 use crate::model::{FittedModel, ModelVersion};
 use crate::serving::Output;
 use crate::telemetry::ModelMeters;
@@ -19,11 +19,7 @@ pub(crate) async fn live() -> Json<Value> {
 
 /// `GET /v2/health/ready`.
 pub(crate) async fn ready(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
-    if state.is_ready() {
-        Ok(Json(json!({"ready": true, "live": true})))
-    } else {
-        Err(ApiError::busy("draining", "the service is shutting down"))
-    }
+    if state.is_ready() { Ok(Json(json!({"ready": true, "live": true}))) } else { Err(ApiError::draining()) }
 }
 
 /// `GET /v2`.
@@ -35,65 +31,40 @@ pub(crate) async fn server() -> Json<Value> {
     }))
 }
 
-/// `GET /v2/models/{model}`.
-pub(crate) async fn model(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
-    describe(&state, &name, None).await
-}
-
-/// `GET /v2/models/{model}/versions/{version}`.
-pub(crate) async fn model_version(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-) -> Result<Json<Value>, ApiError> {
-    describe(&state, &name, Some(version)).await
-}
-
-/// `GET /v2/models/{model}/ready`: once it is read and tried out.
+/// `GET /v2/models/{model}/ready` and `GET /v2/models/{model}/versions/{version}/ready`: loads the model if it is not in
+/// memory.
 pub(crate) async fn model_ready(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<Json<Value>, ApiError> {
-    let model = state.load(&name, None).await?;
+    let model = state.load(&name, version).await?;
     Ok(Json(json!({"name": model.entry.name, "ready": true})))
 }
 
-/// `GET /v2/models/{model}/versions/{version}/ready`.
-pub(crate) async fn version_ready(
-    State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
-) -> Result<Json<Value>, ApiError> {
-    let model = state.load(&name, Some(version)).await?;
-    Ok(Json(json!({"name": model.entry.name, "ready": true})))
-}
-
-/// `GET /v2/models/stats`: of every version in memory.
+/// `GET /v2/models/stats`: the statistics of every version in memory.
 pub(crate) async fn stats(State(state): State<AppState>) -> Json<Value> {
     let all = state.model_cache.all();
     let all: Vec<Value> = all.iter().map(|model| statistics(&model.entry, Some(&model.meters))).collect();
     Json(json!({"model_stats": all}))
 }
 
-/// `GET /v2/models/{model}/stats`.
+/// `GET /v2/models/{model}/stats` and `GET /v2/models/{model}/versions/{version}/stats`. Does not load the model, which
+/// could evict another.
 pub(crate) async fn model_stats(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<Json<Value>, ApiError> {
-    version_statistics(&state, &name, None)
+    let entry = state.registry.find(&name, version)?;
+    let ready = state.model_cache.ready(&entry)?;
+    Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
 }
 
-/// `GET /v2/models/{model}/versions/{version}/stats`.
-pub(crate) async fn version_stats(
+/// `GET /v2/models/{model}` and `GET /v2/models/{model}/versions/{version}`.
+pub(crate) async fn model(
     State(state): State<AppState>,
-    ModelName(name): ModelName,
-    VersionNumber(version): VersionNumber,
+    VersionedModel { name, version }: VersionedModel,
 ) -> Result<Json<Value>, ApiError> {
-    version_statistics(&state, &name, Some(version))
-}
-
-async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
-    let model = state.load(name, version).await?;
+    let model = state.load(&name, version).await?;
     let versions = state.registry.list(Some(&model.entry.name));
     let fitted = model.predictor.model();
     let output = |output: &Output| {
@@ -111,7 +82,7 @@ async fn describe(state: &AppState, name: &str, version: Option<u32>) -> Result<
     })))
 }
 
-/// One matrix where all columns are numbers, else a tensor for each column.
+/// One matrix if all columns are numeric, else a tensor for each column.
 fn inputs(model: &FittedModel) -> Vec<Value> {
     let columns = &model.inputs.encoding.columns;
     if columns.iter().all(|column| column.kind == ColumnKind::Numeric) {
@@ -126,18 +97,11 @@ fn inputs(model: &FittedModel) -> Vec<Value> {
         ColumnKind::Boolean => "BOOL",
         ColumnKind::Categorical => "BYTES",
     };
-    let column = |column: &crate::dataset::InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
+    let column = |column: &InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
     columns.iter().map(column).collect()
 }
 
-/// Of one version. Asking brings nothing into memory: that could drive others out.
-fn version_statistics(state: &AppState, name: &str, version: Option<u32>) -> Result<Json<Value>, ApiError> {
-    let entry = state.registry.find(name, version)?;
-    let ready = state.model_cache.ready(&entry)?;
-    Ok(Json(json!({"model_stats": [statistics(&entry, ready.as_ref().map(|model| &*model.meters))]})))
-}
-
-/// Since the version was read into memory; nothing where it is not there.
+/// Counts since the version was loaded; zeros if it is not in memory.
 fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
     let number = |read: fn(&ModelMeters) -> u64| meters.map(read).unwrap_or_default();
     let total = |read: fn(&ModelMeters) -> (u64, u64)| {

@@ -1,18 +1,18 @@
-//! How the lists of a tensor's `data` lie in each other: they may be left out, but where they are there they are the
-//! shape. Cells would come to stand in other rows otherwise.
+//! The nesting of lists in the JSON data of a tensor. Data is either flat, or nested as the shape says: otherwise cells
+//! would end up in other rows.
 
 /// The lists seen so far, by depth.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
-    /// Elements of the lists at each depth; none while the first is open.
+    /// The length of the lists at each depth; none while the first is open.
     lengths: Vec<Option<usize>>,
-    /// Where elements lie that are no lists.
+    /// The depth of the elements that are not lists.
     leaves: Option<usize>,
     ragged: bool,
 }
 
 impl Nesting {
-    /// A list begins.
+    /// Begins a list.
     pub(crate) fn open(&mut self, depth: usize) {
         if self.lengths.len() == depth {
             self.lengths.push(None);
@@ -20,23 +20,24 @@ impl Nesting {
         self.ragged |= self.leaves.is_some_and(|leaves| leaves <= depth);
     }
 
-    /// A list ends.
+    /// Ends a list.
     pub(crate) fn close(&mut self, depth: usize, length: usize) {
         self.ragged |= *self.lengths[depth].get_or_insert(length) != length;
     }
 
-    /// An element that is no list.
+    /// Adds an element that is not a list.
     pub(crate) fn element(&mut self, depth: usize) {
         self.ragged |= *self.leaves.get_or_insert(depth) != depth || self.lengths.len() != depth;
     }
 
-    /// Whether lists of the same depth differ.
+    /// Whether lists of the same depth differ in length or kind.
     pub(crate) fn is_ragged(&self) -> bool {
         self.ragged
     }
 
-    /// The shape that the lists have, where they are neither flat nor of this one. Lists of one element move nothing.
-    pub(crate) fn other_than(&self, shape: &[usize]) -> Option<Vec<usize>> {
+    /// The shape of the lists if they are nested and their shape differs from this one. Dimensions of length 1 are
+    /// ignored, because they change no order.
+    pub(crate) fn differs_from(&self, shape: &[usize]) -> Option<Vec<usize>> {
         let found: Vec<usize> = self.lengths.iter().copied().flatten().collect();
         let longer = |shape: &[usize]| shape.iter().copied().filter(|length| *length != 1).collect::<Vec<_>>();
         (found.len() > 1 && longer(&found) != longer(shape)).then_some(found)
@@ -64,7 +65,7 @@ mod tests {
     fn fits(data: &Value, shape: &[usize]) -> bool {
         let mut nesting = Nesting::default();
         walk(&mut nesting, data, 0);
-        !nesting.is_ragged() && nesting.other_than(shape).is_none()
+        !nesting.is_ragged() && nesting.differs_from(shape).is_none()
     }
 
     #[test]

@@ -1,19 +1,21 @@
-//! The model repository extension.
+//! The model repository extension: loading and unloading of models.
 
 use crate::api::AppState;
 use crate::api::http::body::read_whole;
 use crate::api::http::error::ApiError;
+use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{ModelName, read_json};
 use crate::api::predict::pipeline::deadline;
-use crate::model::check_model_name;
+use crate::model::{ModelVersion, check_model_name};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Instant;
 
-/// `POST /v2/repository/index`: every version, and whether it is served; with `{"ready": true}` only those that are.
+/// `POST /v2/repository/index`: every version and its state; with `{"ready": true}` only those that are served.
 pub(crate) async fn index(
     State(state): State<AppState>,
     headers: HeaderMap,
@@ -22,21 +24,21 @@ pub(crate) async fn index(
     let only_ready = match read_object(&state, &headers, body).await?.get("ready") {
         None => false,
         Some(Value::Bool(ready)) => *ready,
-        Some(_) => return Err(ApiError::invalid_field("invalid_parameter", "/ready", "must be true or false")),
+        Some(_) => return Err(ApiError::invalid_parameter("/ready", "must be true or false")),
     };
-    let entry = |entry: &std::sync::Arc<crate::model::ModelVersion>| {
+    let entry = |entry: &Arc<ModelVersion>| {
         let (state, reason) = match (state.model_cache.is_unloaded(&entry.name), state.model_cache.holds(entry)) {
             (true, _) if only_ready => return None,
             (true, _) => ("UNAVAILABLE", "unloaded"),
             (false, true) => ("READY", ""),
-            (false, false) => ("READY", "read when first asked for"),
+            (false, false) => ("READY", "read on the first request"),
         };
         Some(json!({"name": entry.name, "version": entry.version.to_string(), "state": state, "reason": reason}))
     };
     Ok(Json(state.registry.list(None).iter().filter_map(entry).collect()))
 }
 
-/// The members of a body, which may be empty.
+/// The members of a JSON object; none if the body is empty.
 async fn read_object(state: &AppState, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
     let deadline = deadline(state, headers, Instant::now())?;
     let bytes = read_whole(state, headers, body, deadline).await?;
@@ -45,12 +47,12 @@ async fn read_object(state: &AppState, headers: &HeaderMap, body: Body) -> Resul
     }
     match read_json(&bytes)? {
         Value::Object(members) => Ok(members),
-        _ => Err(ApiError::malformed("malformed_request", "the body must be a JSON object")),
+        _ => Err(ApiError::not_an_object()),
     }
 }
 
-/// `POST /v2/repository/models/{model}/load`: served again, and its newest version made ready. Another configuration or
-/// other files cannot be loaded in its place.
+/// `POST /v2/repository/models/{model}/load`: serves the model again and loads its newest version. Parameters, which
+/// would load another configuration or other files, are refused.
 pub(crate) async fn load(
     State(state): State<AppState>,
     ModelName(name): ModelName,
@@ -58,10 +60,10 @@ pub(crate) async fn load(
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     check_model_name(&name)?;
-    let asked = read_object(&state, &headers, body).await?;
-    if let Some(parameter) = asked.get("parameters").and_then(Value::as_object).and_then(|given| given.keys().next()) {
-        let detail = format!("/parameters/{parameter}: a model is loaded as it was trained; there are no parameters");
-        return Err(ApiError::malformed("malformed_request", detail));
+    let body = read_object(&state, &headers, body).await?;
+    if let Some(parameter) = body.get("parameters").and_then(Value::as_object).and_then(|given| given.keys().next()) {
+        let detail = format!("/parameters/{parameter}: a model is loaded as it was trained; send no parameters");
+        return Err(ApiError::new(ErrorCode::MalformedRequest, detail));
     }
     state.registry.find(&name, None)?;
     state.model_cache.load(&name);
@@ -69,7 +71,7 @@ pub(crate) async fn load(
     Ok((StatusCode::OK, Json(json!({"name": name, "state": "READY"}))))
 }
 
-/// `POST /v2/repository/models/{model}/unload`: out of memory, and not served until it is loaded.
+/// `POST /v2/repository/models/{model}/unload`: frees its memory, and refuses predictions until it is loaded again.
 pub(crate) async fn unload(
     State(state): State<AppState>,
     ModelName(name): ModelName,

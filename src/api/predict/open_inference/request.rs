@@ -1,44 +1,43 @@
-//! An inference request: JSON, with the bytes of some tensors after it.
+//! An inference request: JSON, followed by the bytes of binary tensors.
 
 use super::nesting::Nesting;
 use super::tensor::{Datatype, Elements, Tensor};
-use crate::serving::{Once, Refusal, read_small, skip};
+use crate::serving::{Once, Refusal, RefusalCode, read_small, skip};
 use jiter::{Jiter, JiterError, Peek};
 use serde_json::{Map, Value};
 
-/// A request, decoded. Members that we do not know are passed over, as the protocol asks.
+/// A decoded request. Unknown members are ignored, as the protocol requires.
 #[derive(Debug, Default)]
 pub(crate) struct InferRequest {
-    /// Echoed.
+    /// Repeated in the response.
     pub(crate) id: Option<String>,
     pub(crate) inputs: Vec<Tensor>,
-    /// None asks for the model's own choice.
+    /// None means the default outputs of the model.
     pub(crate) outputs: Option<Vec<RequestedOutput>>,
-    /// Whether outputs are sent as bytes unless they say otherwise.
+    /// Whether outputs are binary unless they say otherwise.
     pub(crate) binary_output: bool,
     /// δ of intervals and label sets.
     pub(crate) delta: Option<f64>,
-    /// Microseconds until the request gives up.
+    /// Microseconds until the deadline.
     pub(crate) timeout_us: Option<u64>,
 }
 
-/// An output that is asked for.
+/// An output that a request names.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestedOutput {
     pub(crate) name: String,
     pub(crate) binary: bool,
-    /// So many of the likeliest classes instead of the tensor.
+    /// The number of likeliest classes to return instead of the tensor.
     pub(crate) classes: Option<usize>,
 }
 
 impl InferRequest {
-    /// Reads a body whose JSON part is `json_length` bytes long; the rest belongs to binary tensors. More than
-    /// `most_inputs` are refused.
-    pub(crate) fn read(body: &[u8], json_length: Option<usize>, most_inputs: usize) -> Result<Self, Refusal> {
+    /// Reads a body whose first `json_length` bytes are JSON; the rest belongs to binary tensors.
+    pub(crate) fn read(body: &[u8], json_length: Option<usize>, max_inputs: usize) -> Result<Self, Refusal> {
         let json_length = json_length.unwrap_or(body.len());
         let Some((text, binary)) = body.split_at_checked(json_length) else {
             let detail = "inference-header-content-length is larger than the body";
-            return Err(Refusal::malformed("malformed_request", detail));
+            return Err(Refusal::malformed(RefusalCode::MalformedRequest, detail));
         };
         let mut json = Jiter::new(text).with_allow_inf_nan();
         if json.peek().map_err(|error| wrong(&json, &error))? != Peek::Object {
@@ -56,7 +55,7 @@ impl InferRequest {
                 "id" => request.id = read_id(read_small(&mut json, "/id")?)?,
                 "parameters" => parameters = object(read_small(&mut json, "/parameters")?, "/parameters")?,
                 "outputs" => requested = Some(read_small(&mut json, "/outputs")?).filter(|list| !list.is_null()),
-                "inputs" => request.inputs = read_inputs(&mut json, &mut binary, most_inputs)?,
+                "inputs" => request.inputs = read_inputs(&mut json, &mut binary, max_inputs)?,
                 _ => skip(&mut json)?,
             }
             key = owned(json.next_key()).map_err(|error| wrong(&json, &error))?;
@@ -66,8 +65,8 @@ impl InferRequest {
             return Err(Refusal::invalid("/inputs", "must be a list of tensors"));
         }
         if !binary.rest.is_empty() {
-            let detail = format!("{} bytes follow that belong to no input", binary.rest.len());
-            return Err(Refusal::malformed("malformed_request", detail));
+            let detail = format!("{} bytes after the last binary tensor belong to no input", binary.rest.len());
+            return Err(Refusal::malformed(RefusalCode::MalformedRequest, detail));
         }
         let parameters = Parameters { members: &parameters, place: "/parameters" };
         request.binary_output = parameters.flag("binary_data_output")?.unwrap_or(false);
@@ -83,11 +82,11 @@ fn read_id(id: Value) -> Result<Option<String>, Refusal> {
     match id {
         Value::String(id) => Ok(Some(id)),
         Value::Null => Ok(None),
-        _ => Err(Refusal::invalid("/id", "must be a text")),
+        _ => Err(Refusal::invalid("/id", "must be a string")),
     }
 }
 
-/// Parameters of the request or of an output; those that we do not know are passed over.
+/// Parameters of the request or of an output. Unknown ones are ignored.
 struct Parameters<'a> {
     members: &'a Map<String, Value>,
     place: &'a str,
@@ -109,7 +108,7 @@ impl Parameters<'_> {
     }
 }
 
-/// The bytes after the JSON, given out in the order of the inputs.
+/// The bytes after the JSON, consumed in the order of the inputs.
 struct Binary<'a> {
     rest: &'a [u8],
 }
@@ -117,23 +116,26 @@ struct Binary<'a> {
 impl<'a> Binary<'a> {
     fn take(&mut self, size: usize, place: &str) -> Result<&'a [u8], Refusal> {
         let Some((taken, rest)) = self.rest.split_at_checked(size) else {
-            let detail = format!("{place}: binary_data_size is {size}, and {} bytes are left", self.rest.len());
-            return Err(Refusal::malformed("malformed_request", detail));
+            let detail = format!("{place}: binary_data_size is {size}, but only {} bytes are left", self.rest.len());
+            return Err(Refusal::malformed(RefusalCode::MalformedRequest, detail));
         };
         self.rest = rest;
         Ok(taken)
     }
 }
 
-fn read_inputs(json: &mut Jiter, binary: &mut Binary, most: usize) -> Result<Vec<Tensor>, Refusal> {
+fn read_inputs(json: &mut Jiter, binary: &mut Binary, max_inputs: usize) -> Result<Vec<Tensor>, Refusal> {
     let mut inputs = Vec::new();
     if json.peek().map_err(|error| wrong(json, &error))? != Peek::Array {
         return Err(Refusal::unlike(json, "/inputs", "must be a list of tensors"));
     }
     let mut next = json.known_array().map_err(|error| wrong(json, &error))?;
     while let Some(peek) = next {
-        if inputs.len() == most {
-            return Err(Refusal::invalid("/inputs", format!("has more than {most} tensors, which is the limit here")));
+        if inputs.len() == max_inputs {
+            return Err(Refusal::invalid(
+                "/inputs",
+                format!("has more than {max_inputs} tensors, the limit for this model"),
+            ));
         }
         let place = format!("/inputs/{}", inputs.len());
         if peek != Peek::Object {
@@ -166,19 +168,19 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
         key = owned(json.next_key()).map_err(|error| wrong(json, &error))?;
     }
     let missing = |member: &str, detail: &str| Refusal::invalid(format!("{place}/{member}"), detail);
-    let name = name.ok_or_else(|| missing("name", "must be a text"))?;
+    let name = name.ok_or_else(|| missing("name", "must be a string"))?;
     let datatype = datatype.ok_or_else(|| missing("datatype", "must be a tensor type, such as FP64 or BYTES"))?;
     let shape: Option<Vec<usize>> = shape.and_then(|shape| serde_json::from_value(shape).ok());
     let shape = shape.ok_or_else(|| missing("shape", "must be a list of whole numbers"))?;
     let elements = match (size, data) {
-        (Some(_), Some(_)) => return Err(missing("data", "goes without binary_data_size")),
-        (None, None) => return Err(missing("data", "is not there, nor is binary_data_size")),
+        (Some(_), Some(_)) => return Err(missing("data", "must not be given together with binary_data_size")),
+        (None, None) => return Err(missing("data", "is missing; give it, or binary_data_size")),
         (None, Some((_, nesting))) if nesting.is_ragged() => {
             return Err(missing("data", "is ragged: its lists differ in length or depth"));
         }
         (None, Some((elements, nesting))) => {
-            if let Some(found) = nesting.other_than(&shape) {
-                return Err(missing("shape", &format!("{shape:?} is not how data is nested: {found:?}")));
+            if let Some(found) = nesting.differs_from(&shape) {
+                return Err(missing("shape", &format!("{shape:?} differs from the nesting of data, {found:?}")));
             }
             fit_type(elements, datatype, place)?
         }
@@ -190,13 +192,13 @@ fn read_input(json: &mut Jiter, binary: &mut Binary, place: &str) -> Result<Tens
     };
     let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
     if expected != Some(elements.len()) {
-        let detail = format!("{shape:?} does not hold the {} elements that are there", elements.len());
+        let detail = format!("{shape:?} does not match the {} elements given", elements.len());
         return Err(missing("shape", &detail));
     }
     Ok(Tensor { name, shape, elements })
 }
 
-/// The elements of `data`, flat or nested, in row-major order. Bare NaN and Infinity are read, to be refused with
+/// The elements of `data`, flat or nested, in row-major order. NaN and Infinity are read here and refused later, with
 /// their row and column.
 fn read_data(json: &mut Jiter, place: &str) -> Result<(Elements, Nesting), Refusal> {
     let mut data = Data::default();
@@ -206,7 +208,7 @@ fn read_data(json: &mut Jiter, place: &str) -> Result<(Elements, Nesting), Refus
         (_, true, true) => Elements::Numbers(data.numbers),
         (true, false, true) => Elements::Booleans(data.booleans),
         (true, true, false) => Elements::Texts(data.texts),
-        _ => return Err(Refusal::invalid(format!("{place}/data"), "mixes numbers, booleans and texts")),
+        _ => return Err(Refusal::invalid(format!("{place}/data"), "mixes numbers, booleans and strings")),
     };
     Ok((elements, data.nesting))
 }
@@ -220,15 +222,15 @@ struct Data {
 }
 
 impl Data {
-    /// Elements so far.
+    /// The number of elements so far.
     fn count(&self) -> usize {
         self.numbers.len() + self.booleans.len() + self.texts.len()
     }
 
     fn read(&mut self, json: &mut Jiter, peek: Peek, place: &str, depth: usize) -> Result<(), Refusal> {
-        const DEEPEST: usize = 8;
+        const MAX_DEPTH: usize = 8;
         match peek {
-            Peek::Array if depth < DEEPEST => {
+            Peek::Array if depth < MAX_DEPTH => {
                 self.nesting.open(depth);
                 let mut length = 0;
                 let mut next = json.known_array().map_err(|error| wrong(json, &error))?;
@@ -249,9 +251,12 @@ impl Data {
                 self.texts.push(text.map_err(|error| wrong(json, &error))?);
             }
             Peek::Null | Peek::Object | Peek::Array => {
-                let missing =
-                    if peek == Peek::Null { "; a missing cell is an empty text of a BYTES tensor" } else { "" };
-                let detail = format!("element {} is no number, boolean or text{missing}", self.count());
+                let missing = if peek == Peek::Null {
+                    "; for a missing cell, send an empty string in a BYTES tensor"
+                } else {
+                    ""
+                };
+                let detail = format!("element {} is not a number, boolean or string{missing}", self.count());
                 return Err(Refusal::invalid(format!("{place}/data"), detail));
             }
             _ => self.numbers.push(json.known_float(peek).map_err(|error| wrong(json, &error))?),
@@ -261,14 +266,14 @@ impl Data {
     }
 }
 
-/// JSON elements as what the tensor says it is.
+/// JSON elements as elements of the datatype of the tensor.
 fn fit_type(elements: Elements, datatype: Datatype, place: &str) -> Result<Elements, Refusal> {
     let place = || format!("{place}/data");
     match (elements, datatype) {
         (Elements::Numbers(mut numbers), datatype) => {
             for (index, number) in numbers.iter_mut().enumerate() {
-                let detail = || format!("element {index}, {number}, is not {}", datatype.name());
-                *number = datatype.hold(*number).ok_or_else(|| Refusal::invalid(place(), detail()))?;
+                let detail = || format!("element {index} is {number}, which is not a value of {}", datatype.name());
+                *number = datatype.convert(*number).ok_or_else(|| Refusal::invalid(place(), detail()))?;
             }
             Ok(match datatype {
                 Datatype::Bool => Elements::Booleans(numbers.iter().map(|number| *number == 1.0).collect()),
@@ -279,7 +284,7 @@ fn fit_type(elements: Elements, datatype: Datatype, place: &str) -> Result<Eleme
             Ok(elements)
         }
         (Elements::Texts(_) | Elements::Booleans(_), _) => {
-            Err(Refusal::invalid(place(), format!("does not hold {}", datatype.name())))
+            Err(Refusal::invalid(place(), format!("its elements are not of the datatype {}", datatype.name())))
         }
     }
 }
@@ -288,7 +293,7 @@ fn read_outputs(list: &Value, binary_by_default: bool) -> Result<Vec<RequestedOu
     let list = list.as_array().ok_or_else(|| Refusal::invalid("/outputs", "must be a list"))?;
     let output = |(index, output): (usize, &Value)| {
         let name = output["name"].as_str();
-        let name = name.ok_or_else(|| Refusal::invalid(format!("/outputs/{index}/name"), "must be a text"))?;
+        let name = name.ok_or_else(|| Refusal::invalid(format!("/outputs/{index}/name"), "must be a string"))?;
         let (place, none) = (format!("/outputs/{index}/parameters"), Map::new());
         let members = match &output["parameters"] {
             Value::Object(members) => members,

@@ -6,7 +6,7 @@ use crate::model::{FittedModel, Head, Predictions};
 use crate::serving::{Answer, FAR_OUT, Output, Outputs, ReadyModel, Refusal};
 use serde_json::{Value, json};
 
-/// What a model answers when no output is named: what it decides, and how sure it is.
+/// The outputs when none is named: the values, or the labels and their probabilities.
 pub(crate) fn default_outputs(model: &FittedModel) -> Vec<Output> {
     let all = Output::of(model);
     all.into_iter().filter(|output| matches!(output, Output::Value | Output::Label | Output::Probabilities)).collect()
@@ -30,7 +30,7 @@ pub(crate) fn tensor(
                 if outputs.has_intervals() {
                     return Err(Refusal::invalid("/outputs", FAR_OUT));
                 }
-                let detail = "there were too few calibration rows for an interval at this delta; ask for a larger one";
+                let detail = "there are too few calibration rows for an interval at this delta; use a larger delta";
                 return Err(Refusal::invalid("/parameters/delta", detail));
             }
             Elements::Numbers(numbers)
@@ -56,8 +56,8 @@ pub(crate) fn inner_shape(output: Output, model: &FittedModel) -> Vec<usize> {
     }
 }
 
-/// The classification extension: for each row the largest elements as `value:index:label`, or `value:index` where an
-/// element is not that of a label. Texts are left as they are.
+/// The classification extension: for each row the largest elements as `value:index:label`, or `value:index` if the
+/// elements do not belong to labels. Tensors of strings are unchanged.
 pub(crate) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Tensor {
     let Tensor { name, shape, elements } = tensor;
     let Elements::Numbers(numbers) = elements else { return Tensor { name, shape, elements } };
@@ -77,7 +77,7 @@ pub(crate) fn classified(tensor: Tensor, count: usize, labels: &[String]) -> Ten
     Tensor { name, shape: vec![rows, count], elements: Elements::Texts(texts) }
 }
 
-/// The body of an answer, and how much of it is JSON where bytes follow.
+/// The body of a response, and the length of its JSON if bytes follow.
 pub(crate) fn body(model: &ReadyModel, id: Option<&String>, tensors: &[(Tensor, bool)]) -> (Vec<u8>, Option<usize>) {
     let mut bytes = Vec::new();
     let mut outputs = Vec::with_capacity(tensors.len());
@@ -109,7 +109,7 @@ pub(crate) fn body(model: &ReadyModel, id: Option<&String>, tensors: &[(Tensor, 
     (text, json_length)
 }
 
-/// Each requested output by its name in the catalogue of outputs.
+/// The output that a request names.
 pub(crate) fn find_output(requested: &RequestedOutput, index: usize, model: &FittedModel) -> Result<Output, Refusal> {
     let known = Output::of(model);
     let found = known.iter().copied().find(|output| output.name() == requested.name).ok_or_else(|| {
@@ -118,7 +118,7 @@ pub(crate) fn find_output(requested: &RequestedOutput, index: usize, model: &Fit
         Refusal::invalid(format!("/outputs/{index}/name"), detail)
     })?;
     if requested.classes.is_some() && matches!(found, Output::Label | Output::LabelSet) {
-        let detail = format!("does not go with '{}'; ask for the classes of probabilities", requested.name);
+        let detail = format!("does not apply to '{}'; request it for the output probabilities", requested.name);
         return Err(Refusal::invalid(format!("/outputs/{index}/parameters/classification"), detail));
     }
     Ok(found)

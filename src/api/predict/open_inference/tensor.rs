@@ -1,9 +1,9 @@
-//! Tensors of the Open Inference Protocol: their types, and their bytes.
+//! Tensors of the Open Inference Protocol: their datatypes and their bytes.
 
-use crate::serving::Refusal;
+use crate::serving::{Refusal, RefusalCode};
 use serde_json::{Value, json};
 
-/// The type of a tensor's elements.
+/// The datatype of a tensor's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Datatype {
     Bool,
@@ -48,7 +48,7 @@ impl Datatype {
         Self::ALL.iter().find(|(_, datatype)| *datatype == self).map_or("", |(name, _)| name)
     }
 
-    /// Bytes of an element; none where they differ.
+    /// The bytes of an element; none if elements differ in length.
     fn size(self) -> Option<usize> {
         match self {
             Self::Bool | Self::Uint8 | Self::Int8 => Some(1),
@@ -59,9 +59,9 @@ impl Datatype {
         }
     }
 
-    /// A number written in JSON as one of this type: floats are rounded, as their bytes would be. None where it is not
-    /// one. What is no number at all is refused later, with its row and column.
-    pub(crate) fn hold(self, number: f64) -> Option<f64> {
+    /// A JSON number as a value of this datatype: floats are rounded as their bytes would be. None if it is out of range
+    /// or not whole. NaN is refused later, with its row and column.
+    pub(crate) fn convert(self, number: f64) -> Option<f64> {
         let whole = |least: f64, most: f64| number.fract() == 0.0 && (least..=most).contains(&number);
         let held = match self {
             Self::Bool => number == 0.0 || number == 1.0,
@@ -71,7 +71,7 @@ impl Datatype {
             Self::Int8 => whole(i8::MIN.into(), i8::MAX.into()),
             Self::Int16 => whole(i16::MIN.into(), i16::MAX.into()),
             Self::Int32 => whole(i32::MIN.into(), i32::MAX.into()),
-            // As doubles the largest of these are the powers of two above them.
+            // As a double, the largest of these is rounded up to a power of two.
             Self::Uint64 => whole(0.0, u64::MAX as f64),
             Self::Int64 => whole(i64::MIN as f64, i64::MAX as f64),
             Self::Fp16 => return rounded(number, 11, -14, 15),
@@ -107,18 +107,18 @@ impl Datatype {
     }
 }
 
-/// The nearest float of so many binary digits whose exponents are in a range; none beyond the largest.
+/// The nearest float of a format with so many binary digits and such exponents; none beyond the largest.
 fn rounded(number: f64, digits: i32, least_exponent: i32, most_exponent: i32) -> Option<f64> {
     if !number.is_finite() || number == 0.0 {
         return Some(number);
     }
-    let exponent = (number.to_bits() >> 52 & 0x7ff) as i32 - 1023; // far below any range for subnormals
+    let exponent = (number.to_bits() >> 52 & 0x7ff) as i32 - 1023; // for subnormals far below any range
     let quantum = 2_f64.powi(exponent.max(least_exponent) - (digits - 1));
     let nearest = (number / quantum).round_ties_even() * quantum;
     (nearest.abs() < 2_f64.powi(most_exponent + 1)).then_some(nearest)
 }
 
-/// IEEE half precision.
+/// An IEEE half-precision float.
 fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
@@ -147,14 +147,16 @@ impl Elements {
         }
     }
 
-    /// From the binary extension's bytes: elements one after the other, little-endian; texts after their length.
+    /// From the bytes of the binary extension: little-endian elements; each string after its length.
     pub(crate) fn from_bytes(datatype: Datatype, bytes: &[u8], place: &str) -> Result<Self, Refusal> {
-        let wrong = |detail: &str| Err(Refusal::malformed("malformed_request", format!("{place}: {detail}")));
+        let wrong = |detail: &str| Err(Refusal::malformed(RefusalCode::MalformedRequest, format!("{place}: {detail}")));
         match datatype.size() {
-            Some(size) if !bytes.len().is_multiple_of(size) => wrong("the bytes are not whole elements"),
+            Some(size) if !bytes.len().is_multiple_of(size) => {
+                wrong("binary_data_size is not a multiple of the size of an element")
+            }
             Some(_) if datatype == Datatype::Bool => Ok(Self::Booleans(bytes.iter().map(|byte| *byte != 0).collect())),
             Some(_) if datatype == Datatype::Fp64 => {
-                let numbers = bytes.as_chunks().0.iter(); // what most tables are made of, at the speed of a copy
+                let numbers = bytes.as_chunks().0.iter(); // the most frequent datatype, at the speed of a copy
                 Ok(Self::Numbers(numbers.map(|bytes| f64::from_le_bytes(*bytes)).collect()))
             }
             Some(size) => Ok(Self::Numbers(bytes.chunks_exact(size).map(|bytes| datatype.number(bytes)).collect())),
@@ -164,18 +166,18 @@ impl Elements {
                 while let Some((length, tail)) = rest.split_first_chunk::<4>() {
                     let length = u32::from_le_bytes(*length) as usize;
                     let Some((text, tail)) = tail.split_at_checked(length) else {
-                        return wrong("a text is longer than the bytes that are left");
+                        return wrong("the length of a string exceeds the bytes that are left");
                     };
-                    let Ok(text) = std::str::from_utf8(text) else { return wrong("a text is not valid UTF-8") };
+                    let Ok(text) = std::str::from_utf8(text) else { return wrong("a string is not valid UTF-8") };
                     texts.push(text.to_owned());
                     rest = tail;
                 }
-                if rest.is_empty() { Ok(Self::Texts(texts)) } else { wrong("a text's length is cut off") }
+                if rest.is_empty() { Ok(Self::Texts(texts)) } else { wrong("the length of the last string is cut off") }
             }
         }
     }
 
-    /// To the binary extension's bytes.
+    /// To the bytes of the binary extension.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Numbers(numbers) => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
@@ -199,7 +201,7 @@ impl Elements {
         }
     }
 
-    /// What they are sent as.
+    /// The datatype in which they are sent.
     pub(crate) fn datatype(&self) -> Datatype {
         match self {
             Self::Numbers(_) => Datatype::Fp64,
@@ -258,37 +260,37 @@ mod tests {
             (Datatype::Int32, -2_147_483_648.0, 2_147_483_647.0),
         ] {
             for right in [least, most, -0.0] {
-                assert_eq!(datatype.hold(right), Some(right));
+                assert_eq!(datatype.convert(right), Some(right));
             }
             for wrong in [least - 1.0, most + 1.0, 1.5, f64::NAN, f64::INFINITY] {
-                assert_eq!(datatype.hold(wrong), None, "{} {wrong}", datatype.name());
+                assert_eq!(datatype.convert(wrong), None, "{} {wrong}", datatype.name());
             }
         }
         for (datatype, largest) in [(Datatype::Int64, i64::MAX as f64), (Datatype::Uint64, u64::MAX as f64)] {
-            assert_eq!(datatype.hold(largest), Some(largest));
-            assert_eq!(datatype.hold(largest.next_up()), None);
+            assert_eq!(datatype.convert(largest), Some(largest));
+            assert_eq!(datatype.convert(largest.next_up()), None);
         }
-        assert_eq!(Datatype::Uint64.hold(-1.0), None);
+        assert_eq!(Datatype::Uint64.convert(-1.0), None);
     }
 
     /// Against the conversions of the language, and for half precision against every one of its numbers.
     #[test]
     fn floats_are_rounded_as_their_bytes_are() {
         for number in [0.1, -1e-40, 1e-45, 7e-46, 3.402_823_4e38, 16_777_217.0, 16_777_219.0, -5e-324, 0.0] {
-            assert_eq!(Datatype::Fp32.hold(number), Some(f64::from(number as f32)), "{number}");
+            assert_eq!(Datatype::Fp32.convert(number), Some(f64::from(number as f32)), "{number}");
         }
-        assert_eq!([1e39, -1e300].map(|number| Datatype::Fp32.hold(number)), [None, None]);
+        assert_eq!([1e39, -1e300].map(|number| Datatype::Fp32.convert(number)), [None, None]);
         for bits in 0..0x7bff_u16 {
             let (lower, upper) = (half(bits), half(bits + 1));
             let middle = f64::midpoint(lower, upper); // exact
             let even = if bits % 2 == 0 { lower } else { upper };
-            let held = [lower, middle.next_down(), middle, middle.next_up(), -upper].map(|x| Datatype::Fp16.hold(x));
+            let held = [lower, middle.next_down(), middle, middle.next_up(), -upper].map(|x| Datatype::Fp16.convert(x));
             assert_eq!(held, [lower, lower, even, upper, -upper].map(Some), "{bits}");
         }
-        assert_eq!([65_519.9, 65_520.0].map(|number| Datatype::Fp16.hold(number)), [Some(65_504.0), None]);
-        assert_eq!(Datatype::Bf16.hold(1.005), Some(1.007_812_5));
-        assert_eq!(Datatype::Bf16.hold(3.4e38), None);
-        assert!(Datatype::Fp32.hold(f64::NAN).unwrap().is_nan() && Datatype::Fp64.hold(1e300).is_some());
+        assert_eq!([65_519.9, 65_520.0].map(|number| Datatype::Fp16.convert(number)), [Some(65_504.0), None]);
+        assert_eq!(Datatype::Bf16.convert(1.005), Some(1.007_812_5));
+        assert_eq!(Datatype::Bf16.convert(3.4e38), None);
+        assert!(Datatype::Fp32.convert(f64::NAN).unwrap().is_nan() && Datatype::Fp64.convert(1e300).is_some());
     }
 
     #[test]

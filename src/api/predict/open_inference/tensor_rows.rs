@@ -1,4 +1,4 @@
-//! Tensors as rows of a model: one matrix, or one tensor for each column.
+//! Tensors as rows: one matrix, or one tensor for each column.
 
 use super::tensor::{Elements, Tensor};
 use crate::dataset::{Cell, InputColumn};
@@ -8,14 +8,14 @@ use crate::request::suggest;
 use crate::serving::{CellError, Refusal, RequestRows};
 use std::collections::HashMap;
 
-/// Inputs of a request, and columns that are not among them, that are compared for a "did you mean".
+/// Most inputs, and most missing columns, that are compared for a "did you mean".
 const COMPARED_NAMES: usize = 256;
 const COMPARED_COLUMNS: usize = 16;
 
-/// What the matrix is called in the metadata of a model.
+/// The name of the matrix in the metadata of a model.
 const MATRIX: &str = "inputs";
 
-/// The rows that the inputs of a request hold, at most `limit`. What is neither a column nor the matrix is passed over.
+/// The rows of the inputs of a request, at most `limit`. Inputs that are neither a column nor the matrix are ignored.
 pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) -> Result<RequestRows, Refusal> {
     let columns = &model.inputs.encoding.columns;
     let is_matrix = |tensor: &Tensor| tensor.shape.len() == 2 && tensor.shape[1] == columns.len();
@@ -24,7 +24,7 @@ pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) 
             return from_matrix((0, only), model, limit);
         }
         if only.shape.len() == 2 && only.shape[1] > 1 {
-            let detail = format!("{:?} has {} columns, and the model has {}", only.shape, only.shape[1], columns.len());
+            let detail = format!("{:?} has {} columns, but the model has {}", only.shape, only.shape[1], columns.len());
             return Err(Refusal::invalid("/inputs/0/shape", detail));
         }
         if only.name == MATRIX && !columns.iter().any(|column| column.name == MATRIX) {
@@ -41,7 +41,8 @@ pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) 
         (Some((index, tensor)), ..) if is_matrix(tensor) => *index,
         (_, Some((index, _)), None) => index,
         (_, Some(_), Some((index, _))) => {
-            let detail = format!("another tensor has the shape of the rows too; name the rows '{MATRIX}'");
+            let detail =
+                format!("more than one tensor has the shape of the rows; name the one with the rows '{MATRIX}'");
             return Err(Refusal::invalid(format!("/inputs/{index}/shape"), detail));
         }
         (_, None, _) => return from_columns(inputs, &by_name, model, limit),
@@ -49,21 +50,21 @@ pub(crate) fn rows_of(inputs: &mut [Tensor], model: &FittedModel, limit: usize) 
     from_matrix((index, &mut inputs[index]), model, limit)
 }
 
-/// Tensors with their locations, by name.
+/// Tensors with their indices, by name.
 type ByName<'t> = HashMap<&'t str, (usize, &'t Tensor)>;
 
 fn by_name(inputs: &[Tensor]) -> Result<ByName<'_>, Refusal> {
     let mut by_name = HashMap::with_capacity(inputs.len());
     for (index, tensor) in inputs.iter().enumerate() {
         if by_name.insert(tensor.name.as_str(), (index, tensor)).is_some() {
-            let detail = format!("two inputs have the name '{}'", tensor.name);
+            let detail = format!("more than one input has the name '{}'", tensor.name);
             return Err(Refusal::invalid(format!("/inputs/{index}/name"), detail));
         }
     }
     Ok(by_name)
 }
 
-/// The rows of a matrix, whose numbers are taken out where they are what the model takes.
+/// The rows of a matrix. Its numbers are moved out if the model takes them as they are.
 fn from_matrix(
     (index, matrix): (usize, &mut Tensor),
     model: &FittedModel,
@@ -112,7 +113,7 @@ fn from_columns(
     Ok(block)
 }
 
-/// The tensor of each column, with its place.
+/// The tensor of each column, with its index.
 fn find_columns<'t>(
     inputs: &[Tensor],
     by_name: &ByName<'t>,
@@ -125,7 +126,7 @@ fn find_columns<'t>(
             found.push(tensor);
             continue;
         }
-        // The sender chooses how many there are of both: nothing here may take their product.
+        // The sender chooses the number of both, so that the work must not grow with their product.
         let few = if problems.len() < COMPARED_COLUMNS { COMPARED_NAMES } else { 0 };
         let names = inputs.iter().take(few).map(|tensor| tensor.name.as_str());
         let detail = format!("there is no input '{}'{}", known.name, suggest::nearest(&known.name, names));
@@ -134,11 +135,11 @@ fn find_columns<'t>(
     if problems.is_empty() { Ok(found) } else { Err(Refusal::Invalid(problems)) }
 }
 
-/// Room for the rows that the tensor at `index` has.
+/// Empty rows for the tensor at `index`.
 fn empty(rows: usize, index: usize, model: &FittedModel, limit: usize) -> Result<RequestRows, Refusal> {
     let place = || format!("/inputs/{index}/shape");
     match rows {
-        0 => Err(Refusal::invalid(place(), "holds no rows")),
+        0 => Err(Refusal::invalid(place(), "has no rows")),
         rows if rows > limit => Err(Refusal::invalid(place(), format!("has {rows} rows; the limit is {limit}"))),
         rows => {
             let mut block = RequestRows::of(model);

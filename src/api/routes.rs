@@ -1,0 +1,86 @@
+//! The route table.
+
+use super::AppState;
+use super::http::error::ApiError;
+use super::http::error_code::ErrorCode;
+use super::http::{drain, observe};
+use super::predict::{mlflow, open_inference, predict_route};
+use super::resources::{
+    aliases, artifacts, datasets, guarantees, job_events, jobs, models, onnx, operations, plan, spectrum, updates,
+};
+use crate::telemetry::PredictionRoute;
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::{Method, Uri};
+use axum::middleware::{from_fn_with_state, map_request};
+use axum::response::IntoResponse;
+use axum::routing::{get, post, put};
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// Every route. Those that predict are added after the layers, because they do the work of the layers themselves.
+pub fn router(state: AppState) -> Router {
+    let observe = from_fn_with_state(state.clone(), observe::observe);
+    let mut router = Router::new()
+        .route("/api/v1/datasets", post(datasets::upload).get(datasets::list))
+        .route("/api/v1/datasets/{id}", get(datasets::show).delete(datasets::delete))
+        .route("/api/v1/datasets/{id}/preview", get(datasets::preview))
+        .route("/api/v1/jobs", post(jobs::submit).get(jobs::list))
+        .route("/api/v1/jobs/{id}", get(jobs::show).delete(jobs::delete))
+        .route("/api/v1/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/api/v1/jobs/{id}/events", get(job_events::events))
+        .route("/api/v1/models", get(models::list))
+        .route("/api/v1/models/{model}", get(models::show).delete(models::delete))
+        .route("/api/v1/models/{model}/update", post(updates::submit))
+        .route("/api/v1/models/{model}/aliases/{alias}", put(aliases::point).delete(aliases::delete))
+        .route("/api/v1/models/{model}/versions", post(artifacts::import))
+        .route("/api/v1/models/{model}/versions/{version}/artifact", get(artifacts::export))
+        .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
+        .route("/api/v1/models/{model}/spectrum", get(spectrum::show))
+        .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete))
+        .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show))
+        .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
+        .route("/api/v1/models/{model}/versions/{version}/spectrum", get(spectrum::show))
+        .route("/api/v1/plan", post(plan::show))
+        .route("/v2", get(open_inference::server))
+        .route("/v2/", get(open_inference::server))
+        .route("/v2/health/live", get(open_inference::live))
+        .route("/v2/health/ready", get(open_inference::ready))
+        .route("/v2/models/stats", get(open_inference::stats))
+        .route("/v2/models/{model}", get(open_inference::model))
+        .route("/v2/models/{model}/ready", get(open_inference::model_ready))
+        .route("/v2/models/{model}/stats", get(open_inference::model_stats))
+        .route("/v2/models/{model}/versions/{version}", get(open_inference::model))
+        .route("/v2/models/{model}/versions/{version}/ready", get(open_inference::model_ready))
+        .route("/v2/models/{model}/versions/{version}/stats", get(open_inference::model_stats))
+        .route("/v2/repository/index", post(open_inference::index))
+        .route("/v2/repository/models/{model}/load", post(open_inference::load))
+        .route("/v2/repository/models/{model}/unload", post(open_inference::unload))
+        .route("/ping", get(mlflow::ping))
+        .route("/health", get(mlflow::ping))
+        .route("/api/v1/info", get(operations::info))
+        .route("/livez", get(operations::livez))
+        .route("/readyz", get(operations::readyz))
+        .route("/version", get(operations::version))
+        .route("/metrics", get(operations::metrics))
+        .route("/openapi.yaml", get(operations::openapi))
+        .fallback(no_such_route)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
+        .layer(observe.clone())
+        .layer(map_request(drain::drain_request));
+    for route in PredictionRoute::ALL {
+        let refuse = no_such_method.layer(observe.clone());
+        router = router.route(route.path(), predict_route(route).fallback(refuse));
+    }
+    router.with_state(state)
+}
+
+async fn no_such_route(uri: Uri) -> ApiError {
+    ApiError::new(ErrorCode::RouteNotFound, format!("there is no route {}", uri.path()))
+}
+
+async fn no_such_method(method: Method, uri: Uri) -> ApiError {
+    let detail =
+        format!("{} does not support {method}; the header `allow` lists the methods that it supports", uri.path());
+    ApiError::new(ErrorCode::MethodNotAllowed, detail)
+}
