@@ -106,8 +106,8 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_BATCH_ROWS", default_value_t = 256, value_parser = at_least_one)]
     pub max_batch_rows: usize,
 
-    /// Microseconds a row may wait for company. With 0 rows are merged only while the prediction threads are busy,
-    /// which costs nothing.
+    /// Microseconds a row may wait to be batched with others; timed in steps of one millisecond. With 0 rows are
+    /// batched only while the prediction threads are busy, which costs nothing.
     #[arg(long, env = "BOCHNER_MAX_QUEUE_DELAY_US", default_value_t = 0)]
     pub max_queue_delay_us: u64,
 
@@ -115,7 +115,7 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_QUEUE_ROWS", default_value_t = 100_000, value_parser = at_least_one)]
     pub max_queue_rows: usize,
 
-    /// A request of so many rows is computed by itself: it gains nothing from company.
+    /// A request of so many rows is computed by itself: it gains nothing from batching.
     #[arg(long, env = "BOCHNER_BYPASS_ROWS", default_value_t = 128, value_parser = at_least_one)]
     pub bypass_rows: usize,
 

@@ -1,15 +1,15 @@
-//! Reproducible randomness: a counter-based generator whose draw depends on the seed, the purpose
-//! and an index alone, never on thread counts, platforms or how many draws came before.
+//! Reproducible randomness: a counter-based generator. A draw depends only on the seed, the purpose and an index, not on
+//! thread counts, platforms or the number of earlier draws.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a stream of numbers is for; streams of different purposes are independent.
+/// The use of a random stream; streams of different purposes are independent.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose {
     /// Random frequencies; the index is the draw.
     Frequencies = 1,
-    /// Which rows are held out.
+    /// The choice of held-out rows.
     Split = 2,
     /// Phases of a phase map; the index is the draw.
     Phases = 3,
@@ -23,7 +23,7 @@ pub enum Purpose {
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream number `index` of `purpose` under `seed`.
+    /// Stream `index` of `purpose` under `seed`.
     pub fn new(seed: u64, purpose: Purpose, index: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -38,7 +38,7 @@ impl Stream {
         ((self.0.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Standard normal, by inversion: one uniform in, one normal out, the same on every platform.
+    /// Standard normal, by inversion of one uniform; the same bits on every platform.
     pub fn normal(&mut self) -> f64 {
         normal_quantile(self.uniform())
     }

@@ -19,6 +19,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use training_jobs::TrainingJobs;
 
 /// Why the service cannot start.
@@ -72,7 +73,8 @@ pub struct App {
 }
 
 impl App {
-    /// Opens the data directory, restores what an earlier process left, and starts the workers.
+    /// Opens the data directory, restores what an earlier process left, and starts the workers. Must be called within a
+    /// tokio runtime, which times how long rows wait to be batched.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let path = config.data_dir.display().to_string();
         let unusable = |cause| StartError::DataDir { path: path.clone(), cause };
@@ -134,6 +136,6 @@ fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> s
         bypass_rows: config.bypass_rows,
     };
     let budget = usize::try_from(config.model_memory.0).unwrap_or(usize::MAX);
-    let pool = PredictionPool::start(config.prediction_threads)?;
+    let pool = PredictionPool::start(config.prediction_threads, Handle::current())?;
     Ok(ModelCache::new(registry.clone(), budget, limits, pool, metrics.predictions.clone()))
 }

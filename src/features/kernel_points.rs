@@ -1,25 +1,25 @@
-//! Points made ready for many exact kernel values at once.
+//! Exact kernel values between many points.
 
 use super::{Exponential, Kernel};
 use ndarray::{Array2, ArrayView2};
 use std::ops::Range;
 
-/// Coordinates added to a row of distances at once, so that the row is read and written once for all.
+/// Coordinates added to a row of distances at once, so that the row is read and written once for all of them.
 const COORDINATES: usize = 4;
 
-/// Points in one precision, by rows and by coordinates.
+/// Points in one precision, stored by rows and by coordinates.
 pub struct KernelPoints<T> {
     kernel: Kernel,
     /// n×d.
     inputs: Array2<f64>,
-    /// The same, row by row.
+    /// `inputs` in this precision, row by row.
     rows: Vec<T>,
-    /// d×n: a coordinate of all points lies side by side.
+    /// `inputs` in this precision, d×n: the values of a coordinate are contiguous.
     coordinates: Vec<T>,
 }
 
 impl<T: Exponential> KernelPoints<T> {
-    /// Prepares the rows of `inputs` (n×d).
+    /// The rows of `inputs` (n×d).
     pub fn new(kernel: Kernel, inputs: ArrayView2<f64>) -> Self {
         Self {
             kernel,
@@ -41,18 +41,18 @@ impl<T: Exponential> KernelPoints<T> {
         self.alike(self.inputs.select(ndarray::Axis(0), positions).view())
     }
 
-    /// n.
+    /// n, the number of points.
     pub fn count(&self) -> usize {
         self.inputs.nrows()
     }
 
-    /// k(x, x).
+    /// k(x, x) of every point.
     pub fn diagonal(&self) -> Vec<f64> {
         self.inputs.rows().into_iter().map(|row| self.kernel.evaluate(row, row)).collect()
     }
 
     /// k(xᵢ, zⱼ) for points i of this set and j of another, row by row into `tile`. Distances are sums of
-    /// differences, never differences of products: near points keep all their digits.
+    /// differences, never differences of products, so that distances of near points lose no digits.
     pub fn fill_tile(&self, rows: Range<usize>, other: &Self, columns: Range<usize>, tile: &mut [T]) {
         assert_eq!(tile.len(), rows.len() * columns.len());
         let Some(shape) = Shape::of(self.kernel) else {
@@ -75,7 +75,7 @@ impl<T: Exponential> KernelPoints<T> {
     }
 }
 
-/// Kernels whose values come from whole slices; others are evaluated one by one.
+/// Kernels that are evaluated on whole slices; others are evaluated value by value.
 #[derive(Clone, Copy)]
 enum Shape {
     /// exp(−rate·Σ(x−z)²).
@@ -200,7 +200,7 @@ mod tests {
 
     fn largest_gap<T: Exponential>(kernel: Kernel, left: &Array2<f64>, right: &Array2<f64>) -> f64 {
         let (rows, columns) = (KernelPoints::<T>::new(kernel, left.view()), KernelPoints::new(kernel, right.view()));
-        let mut tile = vec![T::one(); 5 * 40]; // whatever was left there
+        let mut tile = vec![T::one(); 5 * 40]; // must be overwritten
         rows.fill_tile(2..7, &columns, 3..43, &mut tile);
         let gap = |at: usize| {
             let exact = kernel.evaluate(left.row(2 + at / 40), right.row(3 + at % 40));

@@ -37,12 +37,12 @@ impl MapKind {
         }
     }
 
-    /// Whether it goes together with a kernel; points do with every one.
+    /// Whether this map can serve a kernel; points serve every kernel.
     pub fn goes_with(self, kernel: KernelShape) -> bool {
         self == Self::Points || Self::serving(kernel).contains(&self)
     }
 
-    /// Columns that one draw makes.
+    /// Columns of ψ per draw.
     pub fn columns_per_draw(self) -> usize {
         match self {
             Self::Pair => 2,
@@ -66,12 +66,12 @@ impl MapKind {
 pub enum Frequencies {
     /// V, m×d; the bandwidth is inside.
     Dense(Array2<f64>),
-    /// A product of Hadamard matrices that stands for V.
+    /// V as a product of Hadamard matrices, signs and norms.
     Structured(Structured),
 }
 
 impl Frequencies {
-    /// m.
+    /// m, the number of draws.
     pub fn draw_count(&self) -> usize {
         match self {
             Self::Dense(frequencies) => frequencies.nrows(),
@@ -79,7 +79,7 @@ impl Frequencies {
         }
     }
 
-    /// d.
+    /// d, the number of inputs.
     pub fn input_dim(&self) -> usize {
         match self {
             Self::Dense(frequencies) => frequencies.ncols(),
@@ -87,7 +87,7 @@ impl Frequencies {
         }
     }
 
-    /// V itself, m×d.
+    /// V as a dense m×d matrix.
     pub fn written_out(&self) -> Cow<'_, Array2<f64>> {
         match self {
             Self::Dense(frequencies) => Cow::Borrowed(frequencies),
@@ -105,7 +105,7 @@ pub struct FeatureMap {
     pub kind: MapKind,
     /// V, the knots of a spline, or the points themselves.
     pub frequencies: Frequencies,
-    /// b of the phase map, one a draw; empty for the others.
+    /// b of the phase map, one per draw; empty for other maps.
     pub phases: Vec<f64>,
 }
 
@@ -129,22 +129,22 @@ impl FeatureMap {
         Self { kernel, kind: MapKind::Points, frequencies: Frequencies::Dense(points), phases: Vec::new() }
     }
 
-    /// d.
+    /// d, the number of inputs.
     pub fn input_dim(&self) -> usize {
         self.frequencies.input_dim()
     }
 
-    /// m.
+    /// m, the number of draws.
     pub fn draw_count(&self) -> usize {
         self.frequencies.draw_count()
     }
 
-    /// s.
+    /// s, the number of columns of ψ.
     pub fn feature_count(&self) -> usize {
         self.draw_count() * self.kind.columns_per_draw()
     }
 
-    /// What unscaled features are multiplied with.
+    /// The factor of every feature, such as √(1/m).
     pub fn amplitude(&self) -> f64 {
         let draws = self.draw_count() as f64;
         match self.kind {
@@ -154,7 +154,7 @@ impl FeatureMap {
         }
     }
 
-    /// About how many multiplications one row costs.
+    /// Estimated multiplications per row.
     pub fn operations_per_row(&self) -> usize {
         let projection = match &self.frequencies {
             Frequencies::Dense(frequencies) => frequencies.len(),
@@ -163,7 +163,7 @@ impl FeatureMap {
         projection + 16 * self.feature_count()
     }
 
-    /// The map made ready to run in one precision.
+    /// The map in one precision, ready to evaluate.
     pub fn projector<T: Wave>(&self) -> Projector<T> {
         Projector::new(self)
     }

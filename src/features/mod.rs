@@ -1,22 +1,21 @@
 //! x ↦ ψ(x): kernels, the maps that approximate them, and how their frequencies are drawn.
 //!
-//! A kernel is an enum that delegates to one file per variant, each with the same two verbs: the
-//! exact kernel, and one frequency from uniform numbers. A sampling is an enum that delegates to one
-//! file per variant, each with the verb `sample`.
+//! A kernel is an enum with one file per variant: the exact kernel, and one frequency from uniform numbers. A sampling is
+//! an enum with one file per variant and its function `sample`.
 
-/// The kernels, one file each.
+/// Kernels, one file each.
 mod kernels;
 
-/// How frequencies are drawn.
+/// Samplings of frequencies, one file each.
 mod samplers;
 
-/// Feature maps made ready to run: projections, cosines, exponentials.
+/// Evaluation of feature maps: projections, cosines, exponentials.
 mod engine;
 
-/// Frequencies and the function ψ they define.
+/// Feature maps: the frequencies and the function ψ they define.
 mod map;
 
-/// Points made ready for many exact kernel values at once.
+/// Exact kernel values between many points.
 mod kernel_points;
 
 pub use engine::cosine::Wave;

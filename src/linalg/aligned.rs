@@ -1,20 +1,20 @@
-//! Numbers that start at a cache line: a vector that straddles two costs twice.
+//! Slices that start at a cache line: a vector load that straddles two lines takes twice as long.
 
 use super::Real;
 use std::ops::{Deref, DerefMut};
 
 const LINE_BYTES: usize = 64;
 
-/// Zeros to begin with, of a fixed length.
+/// A slice of fixed length that starts at a cache line.
 pub struct Aligned<T> {
-    /// Never grows, so that what it holds stays where it is.
+    /// Never grows, so that `start` stays aligned.
     cells: Vec<T>,
     start: usize,
     length: usize,
 }
 
 impl<T: Real> Aligned<T> {
-    /// So many zeros.
+    /// A slice of `length` zeros.
     pub fn zeros(length: usize) -> Self {
         let slack = LINE_BYTES / size_of::<T>();
         let cells = vec![T::zero(); length + slack];

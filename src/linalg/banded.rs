@@ -1,6 +1,8 @@
-//! G = Mᵀ B M with M orthogonal and B of a few diagonals: wherever (G + λI)⁻¹ is wanted at many λ it
-//! serves as well as an eigendecomposition, at a tenth of the time, since nearly all of the work is
-//! matrix products.
+//! Reduction of a symmetric matrix to band form: G = Mᵀ B M with M orthogonal and B of a few diagonals.
+//!
+//! For (G + λI)⁻¹ at many λ it serves as well as an eigendecomposition, in a tenth of the time, since nearly all of the
+//! work is matrix products. LAPACK's own reduction to band form (`dsytrd_sy2sb`) is not reachable through
+//! ndarray-linalg, and is parallel only through BLAS threads, whose number may change the bits.
 
 use super::{Lanes, Real, in_parallel};
 use ndarray::linalg::general_mat_mul;
@@ -10,15 +12,15 @@ use pulp::{Arch, Simd, WithSimd};
 /// Diagonals of B below the main one, and reflectors of one panel.
 const BANDWIDTH: usize = 16;
 
-/// Columns whose quadratic forms are worked out together, and vectors of them held at once: enough for
-/// one multiplication not to wait for the one before.
+/// Columns whose quadratic forms are computed together, and vectors of them held in registers: enough to hide the
+/// latency of a multiplication.
 pub const LANES: usize = 64;
 const GROUP: usize = 8;
 
-/// Panels applied as one where M is: wider products are faster ones.
+/// Panels merged into one before M is applied: wider products are faster.
 const MERGED: usize = 8;
 
-/// Rows of one piece of a product.
+/// Rows of a product that one thread computes at once.
 const CHUNK_ROWS: usize = 128;
 
 /// B and M of a symmetric matrix.
@@ -55,7 +57,7 @@ impl Banded {
         let order = self.band.nrows();
         let mut lower = Array2::<f64>::zeros((order, BANDWIDTH)); // lower[[i, k − 1]] = L at (i, i − k)
         let mut pivots = vec![0.0; order];
-        // Products l·d of the row in work, by column.
+        // Products l·d of the current row, by column.
         let mut scaled = [0.0; BANDWIDTH + 1];
         for i in 0..order {
             let reach = i.min(BANDWIDTH);
@@ -73,7 +75,7 @@ impl Banded {
                 lower[[i, k - 1]] = scaled[k] / pivots[i - k];
                 pivot -= scaled[k] * lower[[i, k - 1]];
             }
-            // A pivot that is not positive is rounding at a λ too small for this matrix: no answer.
+            // A pivot that is not positive comes from rounding: λ is too small for this matrix.
             pivots[i] = if pivot > 0.0 { pivot } else { f64::NAN };
         }
         ShiftedFactor { lower, pivots }
@@ -109,7 +111,7 @@ impl ShiftedFactor {
         x
     }
 
-    /// tr (B + λI)⁻¹, from the entries of the inverse within the band alone, last row first:
+    /// tr (B + λI)⁻¹, from only the entries of the inverse within the band, last row first:
     /// Z = D⁻¹L⁻¹ + (I − Lᵀ)Z gives each from those right of and below it.
     pub fn inverse_trace(&self) -> f64 {
         let order = self.pivots.len();
@@ -151,7 +153,7 @@ impl WithSimd for QuadraticForms<'_> {
         let lower = self.factor.lower.as_slice().expect("rows are contiguous");
         let zero = simd.splat_f64s(0.0);
         for (group, sums) in f64::vectors_mut::<S>(self.sums).chunks_exact_mut(GROUP).enumerate() {
-            // The last rows of −v, each at its number modulo the bandwidth.
+            // The last rows of −v, each at its index modulo the bandwidth.
             let mut recent = [[zero; GROUP]; BANDWIDTH];
             let rows = self.z.chunks_exact(LANES).zip(lower.chunks_exact(BANDWIDTH)).zip(&self.factor.pivots);
             for (i, ((z, row), pivot)) in rows.enumerate() {
@@ -197,7 +199,7 @@ impl<T: Real> Reflectors<T> {
 }
 
 impl Reflectors<f64> {
-    /// The same in another precision.
+    /// M rounded to another precision.
     pub fn rounded<T: Real>(&self) -> Reflectors<T> {
         let rounded = |panel: &Panel<f64>| Panel {
             first: panel.first,
@@ -294,7 +296,7 @@ impl<T: Real> Panel<T> {
     }
 }
 
-/// Overwrites x with v, v₁ = 1, and gives τ, such that (I − τvvᵀ)x is a multiple of the first axis.
+/// Overwrites x with v, v₁ = 1, and returns τ such that (I − τvvᵀ)x is a multiple of the first axis.
 fn reflector(x: &mut Array1<f64>) -> f64 {
     let rest = x.slice(s![1..]);
     let (first, rest) = (x[0], rest.dot(&rest));
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_that_leaves_it_indefinite_is_told() {
+    fn a_shift_too_small_is_reported_as_indefinite() {
         let negative = -Array2::<f64>::eye(3);
         assert!(!Banded::reduce(negative.clone(), 1).factor(0.5).is_definite());
         assert!(Banded::reduce(negative, 1).factor(1.5).is_definite());

@@ -1,4 +1,7 @@
 //! The CBLAS routines that ndarray does not offer, in both precisions.
+//!
+//! ndarray-linalg has triangular solves too (LAPACK's `?trtrs`), but from the left only and on whole matrices; the tiled
+//! Cholesky factorisation solves from the right, in place, on pieces of a matrix.
 #![allow(unsafe_code)] // calls into CBLAS; each states why its pointers are valid
 
 use cblas_sys::{CBLAS_DIAG, CBLAS_LAYOUT, CBLAS_SIDE, CBLAS_TRANSPOSE, CBLAS_UPLO};
@@ -25,7 +28,7 @@ pub(super) type Trsm<T> = unsafe extern "C" fn(
     c_int,
 );
 
-/// Which triangular system is solved in place of the right side.
+/// A triangular system; its right side B is overwritten with the solution X.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Triangle {
     /// L·X = B.
@@ -96,7 +99,7 @@ pub(super) fn solve_triangle<T: LinalgScalar>(
     }
 }
 
-/// Elements from one row to the next, of a matrix with contiguous rows.
+/// Elements from one row to the next, for a matrix with contiguous rows.
 fn row_stride<S: RawData>(matrix: &ArrayBase<S, Ix2>) -> c_int {
     let (stride, columns) = (matrix.strides()[0], matrix.ncols());
     assert!(columns <= 1 || matrix.strides()[1] == 1, "rows are contiguous");

@@ -1,18 +1,19 @@
-//! A = L·Lᵀ, in tiles on several threads.
+//! Cholesky factorisation in tiles on several threads. LAPACK factors the diagonal tiles, through ndarray-linalg. Of a
+//! whole matrix LAPACK is parallel only through BLAS threads, whose number may change the bits of L; tiles change none.
 
 use super::{FactorError, Real, Triangle, in_parallel};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use ndarray_linalg::{FactorizeCInto, Lapack, UPLO};
 
-/// Rows and columns of a tile: LAPACK factors the ones on the diagonal.
+/// Rows and columns of a tile.
 const TILE: usize = 256;
 
-/// What LAPACK means when it refuses a tile.
+/// What it means when LAPACK refuses a diagonal tile.
 const NOT_DEFINITE: &str = "the matrix is not positive definite to rounding";
 
-/// Overwrites the lower triangle of `matrix`, the only one read, with L. Right-looking: each column of
-/// tiles is divided by its diagonal tile, then taken off all that is right of it.
+/// Overwrites the lower triangle of `matrix`, the only one read, with L. Right-looking: each column of tiles is divided
+/// by its diagonal tile, then its product is subtracted from everything to its right.
 pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Array2<T>, FactorError> {
     let order = matrix.nrows();
     assert!(matrix.is_standard_layout() && matrix.ncols() == order);
@@ -38,7 +39,7 @@ pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Ar
     Ok(matrix)
 }
 
-/// A copy with the strides of a dense matrix, which LAPACK wants even of a single element.
+/// A copy with the strides of a dense matrix, which ndarray-linalg requires even of a single element.
 fn dense<T: Copy>(tile: ArrayView2<T>) -> Array2<T> {
     Array2::from_shape_vec(tile.dim(), tile.iter().copied().collect()).expect("as many elements")
 }
@@ -57,7 +58,7 @@ fn tiles<T>(matrix: ArrayViewMut2<T>) -> Vec<ArrayViewMut2<T>> {
     tiles
 }
 
-/// L of a small matrix, with zeros or anything else above its diagonal.
+/// L of a small matrix; what is above its diagonal is unspecified.
 pub(super) fn factor_tile<T: Lapack>(tile: Array2<T>) -> Result<Array2<T>, FactorError> {
     // A row-major lower triangle is a column-major upper one: LAPACK works in place on it.
     let factor = tile.reversed_axes().factorizec_into(UPLO::Upper);

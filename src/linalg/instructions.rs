@@ -1,13 +1,13 @@
-//! Which vector instructions are used for how much work.
+//! Which vector instructions are used for how many rows.
 
 use pulp::Arch;
 
-/// From so many rows on all that the machine has is used.
+/// From this many rows on the widest vectors of the machine are used.
 const BULK_ROWS: usize = 16;
 
-/// The vector instructions for work on so many rows. Those of 512 bits slow the whole core down for about a
-/// millisecond, the network stack included, so that they pay in bulk only. The numbers are the same with either:
-/// every lane does the same operations in the same order.
+/// The vector instructions for work on this many rows. Vectors of 512 bits lower the clock of the core for about a
+/// millisecond, network stack included, so they pay only in bulk. The results are the same bits with either: every lane
+/// does the same operations in the same order.
 pub fn instructions_for(rows: usize) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if rows < BULK_ROWS

@@ -1,5 +1,5 @@
-//! Vector arithmetic in one precision, for kernels that must not depend on what the compiler makes
-//! of a loop.
+//! Vector arithmetic in one precision, for kernels that must not depend on how the compiler vectorises a loop. pulp names
+//! its operations by precision; this trait names them once for both.
 
 use pulp::Simd;
 

@@ -1,9 +1,10 @@
-//! Σ xᵢwᵢ of numbers in either precision with weights in f64, the same bits on every machine.
+//! Dot products of features in either precision with weights in f64, with the same bits on every machine. BLAS has
+//! neither: it takes one precision, and its order of summation depends on the processor.
 
 use super::Real;
 use pulp::{Arch, Simd, WithSimd};
 
-/// Sums kept side by side: enough to hide the latency of an addition in any vector width.
+/// Partial sums: enough to hide the latency of an addition in any vector width.
 const SUMS: usize = 32;
 
 /// Σ xᵢwᵢ in f64, with the instructions given.
@@ -30,7 +31,8 @@ impl<T: Real> WithSimd for MixedDot<'_, T> {
                 sums[lane] += values[lane].to_f64() * weights[lane];
             }
         }
-        // Into a sum of its own: lanes that are not all used would be kept in memory, four times as slow.
+        // The remainder has a sum of its own: indexing the partial sums by it would keep them in memory, four times
+        // as slow.
         let rest: f64 = last_values.iter().zip(last_weights).map(|(value, weight)| value.to_f64() * weight).sum();
         sums.iter().sum::<f64>() + rest
     }

@@ -1,41 +1,44 @@
-//! Dense linear algebra: the only place that names `ndarray_linalg`, sets BLAS threads or is allowed
-//! `unsafe`.
+//! Dense linear algebra: the only room that calls BLAS or LAPACK and the only one that may use `unsafe`.
+//!
+//! LAPACK is called through ndarray-linalg, except for the divide-and-conquer eigensolver, which it lacks. Kernels of
+//! our own are kept for one of two reasons, given in each file: they return the same bits for any number of threads and
+//! any batch, or they are measurably faster at the shapes of this program.
 #![allow(unsafe_code)] // sets the number of BLAS threads
 
-/// What ndarray does not offer of BLAS.
+/// BLAS routines that ndarray does not offer.
 mod blas;
 
-/// Work on pieces of a matrix.
+/// Work on the pieces of a matrix in parallel.
 mod parallel;
 
-/// Factors of positive definite matrices.
+/// Cholesky factors.
 mod cholesky;
 
 /// Eigenvalues and eigenvectors.
 mod symmetric;
 
-/// One reduction for many shifts.
+/// Reduction to band form, for many ridge parameters.
 mod banded;
 
-/// Which vector instructions are used.
+/// The choice of vector instructions.
 mod instructions;
 
-/// Vector arithmetic.
+/// Vector arithmetic in f32 and f64.
 mod lanes;
 
-/// Numbers that start at a cache line.
+/// Memory aligned to cache lines.
 mod aligned;
 
-/// Memory that a thread uses again.
+/// Scratch memory that a thread reuses.
 mod scratch;
 
 /// Sums of the outer products of rows.
 mod packed;
 
-/// Products with matrices of a few columns.
+/// Products with matrices of few columns.
 mod skinny;
 
-/// Numbers times weights, summed.
+/// Dot products with weights in f64.
 mod mixed_dot;
 
 pub use aligned::Aligned;
@@ -56,7 +59,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, LinalgScalar};
 use openblas_src as _; // named once, so that the linker keeps it
 use std::ffi::c_int;
 
-/// The two precisions we compute in. A closed set: features are `f32` or `f64`, sums are `f64`.
+/// The two precisions of features, f32 and f64; sums over rows are always f64.
 pub trait Real: LinalgScalar + Lanes + Kept + Send + Sync {
     /// Distance from 1 to the next number.
     const EPSILON: f64;
@@ -68,13 +71,13 @@ pub trait Real: LinalgScalar + Lanes + Kept + Send + Sync {
     fn to_f64(self) -> f64;
 
     /// Overwrites the lower triangle of `gram` (s×s) with BᵀB, where `block` is B (rows×s).
-    /// `?syrk` does half the work of a general product, which is all ndarray offers.
+    /// `?syrk` does half the work of the general product that ndarray offers.
     fn rank_update(block: ArrayView2<Self>, gram: &mut Array2<Self>);
 
     /// Overwrites the right side of a triangular system with its solution.
     fn solve_triangle(system: Triangle, lower: ArrayView2<Self>, values: ArrayViewMut2<Self>);
 
-    /// L with L·Lᵀ = `tile`, a small matrix of which only the lower triangle counts.
+    /// L with L·Lᵀ = `tile`, of which only the lower triangle is read. One LAPACK call, on one thread.
     fn factor_tile(tile: Array2<Self>) -> Result<Array2<Self>, FactorError>;
 }
 
@@ -136,14 +139,14 @@ unsafe extern "C" {
     fn openblas_set_num_threads(count: c_int);
 }
 
-/// One BLAS thread per call: we run row blocks in parallel ourselves, so that thread counts stay
-/// ours to set. Process-wide; called once at start.
+/// Sets BLAS to one thread per call, process-wide; called once at start. This program runs blocks in parallel itself, so
+/// that its thread counts hold and results do not depend on them.
 pub fn use_one_blas_thread() {
     // SAFETY: takes a plain integer; OpenBLAS guards its own pool.
     unsafe { openblas_set_num_threads(1) }
 }
 
-/// A matrix could not be factorised or decomposed.
+/// LAPACK could not factor or decompose a matrix.
 #[derive(Debug, thiserror::Error)]
 #[error("{routine} failed: {cause}")]
 pub struct FactorError {

@@ -1,26 +1,29 @@
-//! Σ ψψᵀ over blocks of rows: where training spends its time. Rows are laid out anew in panels of columns, which is how
-//! a tile of the sum reads them, and a tile stays in registers until its rows are through. `?syrk` does the same work;
-//! this goes from the row in the first cache straight to the sum in f64, with no block of features or products between.
+//! Σ ψψᵀ over blocks of rows, where training spends most of its time.
+//!
+//! Rows are packed into panels of columns, the order in which a tile of the sum reads them; a tile stays in registers for
+//! all rows of a block. `?syrk` does the same multiplications (`benches/parts.rs` compares the two). This goes straight
+//! from a row in the first-level cache to the sum in f64, without a block of products in between, and its bits do not
+//! depend on the number of threads.
 
 use super::{Aligned, Real, in_parallel};
 use ndarray::{Array2, ArrayViewMut2, Axis, s};
 use pulp::{Arch, Simd, WithSimd};
 
-/// Columns of a panel: whole tiles of three vectors, for vectors of 1 to 16 numbers.
+/// Columns of a panel: a multiple of three vectors, for vectors of 1 to 16 numbers.
 const PANEL: usize = 48;
 
-/// Vectors of a row of a tile. With four rows of a tile they fill the 16 registers of AVX2, with eight the 32 of AVX-512.
+/// Vectors in a row of a tile: four rows fill the 16 registers of AVX2, eight rows the 32 of AVX-512.
 const VECTORS: usize = 3;
 
-/// Rows summed in registers before they are added to the sum of other rows: sums of sums round far less than one long
-/// sum, and this much of two panels stays in the first cache.
+/// Rows summed in registers before they are added to the tile: sums of sums have far less rounding error than one long
+/// sum, and this much of two panels fits the first-level cache.
 const DEPTH: usize = 128;
 
-/// Blocks summed in the precision of their rows before the sum goes to f64. A constant, whatever the threads, so that
-/// they change no bit.
+/// Blocks summed in the precision of their rows before the sum is added in f64. A constant, so that the bits do not
+/// depend on the number of threads.
 pub const BLOCKS_TOGETHER: usize = 4;
 
-/// A block of rows in panels of columns, filled up with columns of zeros.
+/// A block of rows in panels of columns; the last panel is padded with zeros.
 pub struct PackedRows<T> {
     /// Panel by panel, row by row.
     cells: Aligned<T>,
@@ -30,18 +33,18 @@ pub struct PackedRows<T> {
 }
 
 impl<T: Real> PackedRows<T> {
-    /// Room for so many rows, none yet.
+    /// An empty block with room for `row_capacity` rows.
     pub fn new(row_capacity: usize, column_count: usize) -> Self {
         let cells = Aligned::zeros(column_count.div_ceil(PANEL) * row_capacity * PANEL);
         Self { cells, column_count, row_count: 0, row_capacity }
     }
 
-    /// Forgets the rows.
+    /// Removes all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.row_count = 0;
     }
 
-    /// Adds a row.
+    /// Appends a row; the block must have room.
     pub fn push(&mut self, row: &[T]) {
         assert!(row.len() == self.column_count && self.row_count < self.row_capacity);
         let panels = self.cells.chunks_exact_mut(self.row_capacity * PANEL);
@@ -61,7 +64,7 @@ impl<T: Real> PackedRows<T> {
 pub fn add_outer_products<T: Real>(blocks: &[&PackedRows<T>], sums: &mut Array2<f64>, threads: usize) {
     assert!(blocks.iter().all(|block| sums.dim() == (block.column_count, block.column_count)));
     let strips = sums.axis_chunks_iter_mut(Axis(0), PANEL).enumerate();
-    // The longest first, so that no thread is left with one at the end.
+    // The longest strips first, so that threads finish at about the same time.
     in_parallel(threads, strips.rev().collect(), |(index, sums)| {
         Arch::new().dispatch(Strip { blocks, index, sums });
     });
@@ -144,7 +147,7 @@ mod tests {
     fn packed<T: Real>(rows: &Array2<f64>) -> PackedRows<T> {
         let mut packed = PackedRows::new(rows.nrows() + 3, rows.ncols());
         for pass in 0..2 {
-            packed.clear(); // what was there before does not matter
+            packed.clear(); // the second pass overwrites the first
             for row in rows.rows() {
                 packed.push(&row.iter().map(|value| T::from_f64(value + f64::from(1 - pass))).collect::<Vec<_>>());
             }

@@ -1,9 +1,9 @@
-//! Pieces of one matrix worked on side by side.
+//! Work on the pieces of a matrix in parallel.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Runs `work` on every item, on up to `threads` threads. Items are cut before and do not overlap, so
-/// the result is the same bit for bit for any number of threads.
+/// Runs `work` on every item, on up to `threads` threads. The items do not depend on the number of threads and do not
+/// overlap, so neither do the bits of the result.
 pub fn in_parallel<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync) {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let items = Mutex::new(items.into_iter());
@@ -15,7 +15,7 @@ pub fn in_parallel<I: Send>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sy
     std::thread::scope(|scope| {
         for _ in 0..helpers {
             if std::thread::Builder::new().name("bochner-matrix".into()).spawn_scoped(scope, run).is_err() {
-                break; // no more threads to be had: fewer do the same work
+                break; // the system has no more threads: those that started do all the work
             }
         }
         run();

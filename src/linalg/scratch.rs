@@ -1,22 +1,22 @@
-//! Memory that a thread uses again: to fetch and clear it takes as long as the features of a row.
+//! Scratch memory that a thread reuses: allocating and clearing it takes as long as computing the features of a row.
 
 use super::{Aligned, Real};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// A thread keeps so many pieces of a precision, none of them larger than this.
+/// A thread keeps at most this many buffers per precision, each at most this large.
 const MOST_KEPT: usize = 4;
 const MOST_BYTES: usize = 64 << 10;
 
-/// Numbers to work in. They start at a cache line, and are whatever was left there.
+/// A buffer that starts at a cache line. Its content is unspecified at first.
 pub struct Scratch<T: Real> {
-    /// Taken only when dropped.
+    /// None only while it is dropped.
     memory: Option<Aligned<T>>,
     length: usize,
 }
 
 impl<T: Real> Scratch<T> {
-    /// So many numbers.
+    /// A buffer of `length` numbers.
     pub fn of(length: usize) -> Self {
         let kept = T::kept(Vec::pop).filter(|memory| memory.len() >= length);
         Self { memory: Some(kept.unwrap_or_else(|| Aligned::zeros(length))), length }
@@ -49,9 +49,9 @@ impl<T: Real> Drop for Scratch<T> {
     }
 }
 
-/// A precision of which a thread keeps memory.
+/// A precision with buffers kept per thread.
 pub trait Kept: Sized + 'static {
-    /// What this thread has kept, the last one first to be used again.
+    /// Runs `work` on the buffers that this thread keeps; the last one is reused first.
     fn kept<R>(work: impl FnOnce(&mut Vec<Aligned<Self>>) -> R) -> R;
 }
 
@@ -83,7 +83,7 @@ mod tests {
         assert_ne!(one.as_ptr(), other.as_ptr());
         drop((one, other));
         drop(Scratch::<f64>::of(MOST_BYTES));
-        assert!(f64::kept(|all| all.is_empty()), "what is large is given back");
+        assert!(f64::kept(|all| all.is_empty()), "large buffers are freed");
         let many: Vec<_> = (0..2 * MOST_KEPT).map(|_| Scratch::<f32>::of(10)).collect();
         drop(many);
         assert_eq!(f32::kept(|all| all.len()), MOST_KEPT);

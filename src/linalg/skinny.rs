@@ -1,17 +1,17 @@
-//! Products of a long matrix with one of a few columns, as classifiers of several classes need them, where
-//! BLAS, made for square ones, is slower.
+//! Products of a long matrix with one of few columns, for classifiers of several classes. BLAS, tuned for square
+//! matrices, is slower at these shapes (`benches/skinny.rs`).
 
 use super::Real;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Columns worked on together; with three rows, or three vectors, twelve sums fill the registers of AVX2.
+/// Columns of a tile. With three rows, or three vectors, its twelve sums fill the registers of AVX2.
 const COLUMNS: usize = 4;
 const ROWS: usize = 3;
 const VECTORS: usize = 3;
 
-/// Numbers of a row and of a column that are multiplied before the next ones.
+/// Numbers of each row and column that a tile multiplies before the next tile.
 const DEPTH: usize = 1024;
 
 /// `values` (rows×k) ← Ψ·Wᵀ for Ψ (rows×s) and W (k×s), all row-major.
@@ -32,7 +32,8 @@ pub fn add_transposed_product<T: Real>(long: ArrayView2<T>, values: ArrayView2<T
     let (long, values) = (dense(&long), dense(&values));
     let sums = sums.as_slice_mut().expect("row-major");
     if depth > 0 && !values.is_empty() {
-        Arch::new().dispatch(TransposedProduct { long, values, sums, depth });
+        let k = values.len() / (long.len() / depth);
+        Arch::new().dispatch(TransposedProduct { factors: Factors { long, values, k, depth }, sums });
     }
 }
 
@@ -56,7 +57,7 @@ impl<T: Real> WithSimd for Product<'_, T> {
         let depth = self.depth;
         let k = self.few.len() / depth;
         self.values.fill(T::zero());
-        // A stretch of a few columns stays in the first cache while all rows go by.
+        // This part of the columns stays in the first-level cache while all rows pass.
         for start in (0..depth).step_by(DEPTH) {
             let stretch = start..depth.min(start + DEPTH);
             for (tile, few) in self.few.chunks(COLUMNS * depth).enumerate() {
@@ -75,13 +76,13 @@ impl<T: Real> WithSimd for Product<'_, T> {
     }
 }
 
-/// A few rows against a few columns, over a stretch of their depth.
+/// A few rows times a few columns, over a part of their depth.
 struct Tile<'a, T> {
     long: &'a [T],
     few: &'a [T],
     depth: usize,
     stretch: Range<usize>,
-    /// Number of the first column.
+    /// Index of the first column.
     first: usize,
     k: usize,
 }
@@ -117,7 +118,7 @@ impl<T: Real> Tile<'_, T> {
         }
     }
 
-    /// The rows after the last whole tile; the same sums in the same order.
+    /// The rows after the last whole tile, with the same sums in the same order.
     #[inline(always)]
     fn add_one_by_one<S: Simd>(&self, simd: S, rows: usize, columns: usize, values: &mut [T]) {
         for row in 0..rows {
@@ -136,10 +137,8 @@ impl<T: Real> Tile<'_, T> {
 }
 
 struct TransposedProduct<'a, T> {
-    long: &'a [T],
-    values: &'a [T],
+    factors: Factors<'a, T>,
     sums: &'a mut [T],
-    depth: usize,
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
@@ -148,44 +147,43 @@ impl<T: Real> WithSimd for TransposedProduct<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let rows = self.long.len() / self.depth;
-        let k = self.values.len() / rows;
-        for (tile, sums) in self.sums.chunks_mut(COLUMNS * self.depth).enumerate() {
-            let part = Part { long: self.long, values: self.values, first: tile * COLUMNS, k, depth: self.depth };
-            match sums.len() / self.depth {
-                1 => part.add::<S, 1>(simd, sums),
-                2 => part.add::<S, 2>(simd, sums),
-                3 => part.add::<S, 3>(simd, sums),
-                _ => part.add::<S, COLUMNS>(simd, sums),
+        let Self { factors, sums } = self;
+        for (tile, sums) in sums.chunks_mut(COLUMNS * factors.depth).enumerate() {
+            let first = tile * COLUMNS;
+            match sums.len() / factors.depth {
+                1 => factors.add::<S, 1>(simd, first, sums),
+                2 => factors.add::<S, 2>(simd, first, sums),
+                3 => factors.add::<S, 3>(simd, first, sums),
+                _ => factors.add::<S, COLUMNS>(simd, first, sums),
             }
         }
     }
 }
 
-/// The columns of V from `first` on.
-struct Part<'a, T> {
+/// Ψ and V.
+struct Factors<'a, T> {
     long: &'a [T],
     values: &'a [T],
-    first: usize,
     k: usize,
     depth: usize,
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-impl<T: Real> Part<'_, T> {
+impl<T: Real> Factors<'_, T> {
+    /// The product with K columns of V from `first` on.
     #[inline(always)]
-    fn add<S: Simd, const K: usize>(&self, simd: S, sums: &mut [T]) {
+    fn add<S: Simd, const K: usize>(&self, simd: S, first: usize, sums: &mut [T]) {
         let vector_count = self.depth / lanes::<S, T>();
         let wide = vector_count - vector_count % VECTORS;
         for at in (0..wide).step_by(VECTORS) {
-            self.add_vectors::<S, K, VECTORS>(simd, sums, at);
+            self.add_vectors::<S, K, VECTORS>(simd, first, sums, at);
         }
         for at in wide..vector_count {
-            self.add_vectors::<S, K, 1>(simd, sums, at);
+            self.add_vectors::<S, K, 1>(simd, first, sums, at);
         }
         let whole = vector_count * lanes::<S, T>();
         for (row, values) in self.long.chunks_exact(self.depth).zip(self.values.chunks_exact(self.k)) {
-            for (sums, value) in sums.chunks_exact_mut(self.depth).zip(&values[self.first..]) {
+            for (sums, value) in sums.chunks_exact_mut(self.depth).zip(&values[first..]) {
                 for (sum, feature) in sums[whole..].iter_mut().zip(&row[whole..]) {
                     *sum = *sum + *value * *feature;
                 }
@@ -196,7 +194,7 @@ impl<T: Real> Part<'_, T> {
     /// V vectors of every column, over all rows.
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // as above
-    fn add_vectors<S: Simd, const K: usize, const V: usize>(&self, simd: S, sums: &mut [T], at: usize) {
+    fn add_vectors<S: Simd, const K: usize, const V: usize>(&self, simd: S, first: usize, sums: &mut [T], at: usize) {
         let place = at * lanes::<S, T>();
         let mut totals = [[T::splat(simd, T::zero()); V]; K];
         for column in 0..K {
@@ -204,7 +202,7 @@ impl<T: Real> Part<'_, T> {
         }
         for (row, values) in self.long.chunks_exact(self.depth).zip(self.values.chunks_exact(self.k)) {
             let features = &T::vectors::<S>(&row[place..])[..V];
-            let values = &values[self.first..self.first + K];
+            let values = &values[first..first + K];
             for column in 0..K {
                 let value = T::splat(simd, values[column]);
                 for vector in 0..V {
@@ -218,7 +216,7 @@ impl<T: Real> Part<'_, T> {
     }
 }
 
-/// Numbers in a vector.
+/// The number of lanes of a vector.
 fn lanes<S: Simd, T: Real>() -> usize {
     size_of::<T::Vector<S>>() / size_of::<T>()
 }

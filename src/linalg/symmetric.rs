@@ -21,20 +21,20 @@ unsafe extern "C" {
     );
 }
 
-/// Eigenvalues in ascending order and the eigenvectors as **rows** of a symmetric matrix, of which
-/// only the lower triangle is read. Divide and conquer (`dsyevd`): several times faster than the QR
-/// iteration that ndarray-linalg offers.
+/// Eigenvalues in ascending order and eigenvectors as **rows** of a symmetric matrix, of which only the lower triangle
+/// is read. Divide and conquer (`dsyevd`): several times faster than the QR iteration (`dsyev`) of ndarray-linalg.
 pub fn symmetric_eigen(matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
     decompose(matrix, c"V")
 }
 
-/// The eigenvalues alone, in ascending order, in a third of the time.
+/// Only the eigenvalues, in ascending order, in a third of the time. (`eigvalsh` of ndarray-linalg computes the
+/// eigenvectors as well and drops them.)
 pub fn symmetric_eigenvalues(matrix: Array2<f64>) -> Result<Array1<f64>, FactorError> {
     Ok(decompose(matrix, c"N")?.0)
 }
 
 fn decompose(mut matrix: Array2<f64>, wanted: &CStr) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
-    const ROUTINE: &str = "symmetric eigendecomposition";
+    const ROUTINE: &str = "the symmetric eigendecomposition";
     let order = matrix.nrows();
     assert!(matrix.is_standard_layout() && matrix.ncols() == order);
     let n = i32::try_from(order).map_err(|cause| FactorError::new(ROUTINE, cause))?;
@@ -89,13 +89,13 @@ pub fn mirror_lower(matrix: &mut Array2<f64>) {
     }
 }
 
-/// Largest eigenvalue of a symmetric positive semidefinite matrix by power iteration; a lower
-/// estimate, good to a few per cent, for condition numbers and reports.
+/// Largest eigenvalue of a symmetric positive semidefinite matrix by power iteration: an estimate from below, good to a
+/// few percent, for condition numbers and reports.
 pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
     const ITERATIONS: usize = 12;
     const SETTLED: f64 = 1e-11; // a change, relative
     let order = matrix.nrows();
-    // A start with no symmetry of its own, so that it is orthogonal to no eigenvector by design.
+    // The start is irregular, so that it is unlikely to be orthogonal to the top eigenvector.
     let mut direction = Array1::from_shape_fn(order, |i| 1.0 + ((i * 7919 + 13) % 101) as f64 / 101.0);
     let mut value = 0.0;
     for _ in 0..ITERATIONS {

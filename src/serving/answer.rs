@@ -1,18 +1,18 @@
-//! What predictions say: the same answer as JSON and as columns.
+//! Predictions with the outputs that were asked for, written as JSON here and as columns in [`super::columns`].
 
 use super::{Output, Outputs};
 use crate::model::{FittedModel, Head, Labels, Predictions};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-/// The predictions of some rows with what was asked for. As JSON, a list with one entry a row.
+/// The answer for a block of rows. Serialises as a list with one element per row.
 #[derive(Clone, Copy)]
 pub struct Answer<'a> {
-    /// Of the request.
+    /// What the request asked for.
     pub outputs: &'a Outputs,
-    /// That answers.
+    /// The model that made the predictions.
     pub model: &'a FittedModel,
-    /// What was computed.
+    /// One row for each row of the block.
     pub predictions: &'a Predictions,
 }
 
@@ -26,10 +26,10 @@ pub(super) enum OutputValue<'a> {
     Interval(Interval),
     Intervals(Named<'a, Interval>),
     LabelSet { labels: Vec<&'a str>, coverage: f64 },
-    Likeliest(Vec<Likely<'a>>),
+    TopLabels(Vec<RankedLabel<'a>>),
 }
 
-/// Ends that are infinite are not shown: there were too few calibration rows for this δ.
+/// A prediction interval. An infinite end is null: there were too few calibration rows for this δ.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Interval {
     pub(super) low: Option<f64>,
@@ -37,24 +37,24 @@ pub(super) struct Interval {
     coverage: f64,
 }
 
-/// A label with its probability, where the model has one.
+/// A label, with its probability if the model is calibrated.
 #[derive(Debug, Serialize)]
-pub(super) struct Likely<'a> {
+pub(super) struct RankedLabel<'a> {
     pub(super) label: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) probability: Option<f64>,
 }
 
-/// Things under their names, in order.
+/// Values by name; serialises as an object in this order.
 #[derive(Debug)]
 pub(super) struct Named<'a, T> {
     pub(super) names: &'a [String],
-    pub(super) things: Vec<T>,
+    pub(super) values: Vec<T>,
 }
 
 impl<T: Serialize> Serialize for Named<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.names.iter().zip(&self.things))
+        serializer.collect_map(self.names.iter().zip(&self.values))
     }
 }
 
@@ -79,14 +79,14 @@ impl Serialize for RowAnswer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (answer, row) = (self.answer, self.row);
         if answer.is_plain() {
-            return answer.said(Output::plain(answer.model), row).serialize(serializer);
+            return answer.value_of(Output::plain(answer.model), row).serialize(serializer);
         }
         let mut object = serializer.serialize_map(None)?;
         for output in answer.listed() {
-            object.serialize_entry(output.name(), &answer.said(output, row))?;
+            object.serialize_entry(output.name(), &answer.value_of(output, row))?;
         }
-        if let Some(likeliest) = answer.likeliest(row) {
-            object.serialize_entry("top_k", &OutputValue::Likeliest(likeliest))?;
+        if let Some(labels) = answer.top_labels(row) {
+            object.serialize_entry("top_k", &OutputValue::TopLabels(labels))?;
         }
         object.end()
     }
@@ -95,7 +95,7 @@ impl Serialize for RowAnswer<'_> {
 impl<'a> Answer<'a> {
     /// The decided label of each row.
     pub fn labels(&self) -> Vec<String> {
-        let text = |row| match self.said(Output::Label, row) {
+        let text = |row| match self.value_of(Output::Label, row) {
             OutputValue::Label(label) => label.to_owned(),
             _ => String::new(),
         };
@@ -104,31 +104,31 @@ impl<'a> Answer<'a> {
 
     /// The label set of each row, as a JSON list.
     pub fn label_sets(&self) -> Vec<String> {
-        let text = |row| match self.said(Output::LabelSet, row) {
+        let text = |row| match self.value_of(Output::LabelSet, row) {
             OutputValue::LabelSet { labels, .. } => serde_json::json!(labels).to_string(),
             _ => String::new(),
         };
         (0..self.predictions.values.nrows()).map(text).collect()
     }
 
-    /// The numbers of an output, row by row; an interval is its two ends, infinite where it has none.
+    /// The numbers of an output, row by row; an interval counts as two numbers, infinite where it has no end.
     pub fn numbers(&self, output: Output) -> Vec<f64> {
         let mut numbers = Vec::new();
         let ends =
             |interval: &Interval| [interval.low.unwrap_or(f64::NEG_INFINITY), interval.high.unwrap_or(f64::INFINITY)];
         for row in 0..self.predictions.values.nrows() {
-            match self.said(output, row) {
+            match self.value_of(output, row) {
                 OutputValue::Number(number) => numbers.push(number),
-                OutputValue::Named(named) => numbers.extend(named.things),
+                OutputValue::Named(named) => numbers.extend(named.values),
                 OutputValue::Interval(interval) => numbers.extend(ends(&interval)),
-                OutputValue::Intervals(intervals) => numbers.extend(intervals.things.iter().flat_map(ends)),
-                OutputValue::Label(_) | OutputValue::LabelSet { .. } | OutputValue::Likeliest(_) => {}
+                OutputValue::Intervals(intervals) => numbers.extend(intervals.values.iter().flat_map(ends)),
+                OutputValue::Label(_) | OutputValue::LabelSet { .. } | OutputValue::TopLabels(_) => {}
             }
         }
         numbers
     }
 
-    /// Whether rows are plain values or labels.
+    /// Whether the answer is a bare value or label per row, because no outputs were named.
     fn is_plain(&self) -> bool {
         self.outputs.named.is_none() && self.outputs.top_k.is_none()
     }
@@ -141,7 +141,7 @@ impl<'a> Answer<'a> {
     }
 
     /// One output of one row.
-    pub(super) fn said(&self, output: Output, row: usize) -> OutputValue<'a> {
+    pub(super) fn value_of(&self, output: Output, row: usize) -> OutputValue<'a> {
         let values = self.predictions.values.row(row);
         let values = values.to_slice().expect("values are row-major");
         let of_row = |numbers: &Option<ndarray::Array2<f64>>| numbers.as_ref().map(|all| all.row(row).to_vec());
@@ -152,21 +152,21 @@ impl<'a> Answer<'a> {
             (Output::Label, Head::Labels(labels)) => OutputValue::Label(&labels.labels[labels.decide(values)]),
             (Output::Probabilities, Head::Labels(labels)) => OutputValue::Named(Named {
                 names: &labels.labels,
-                things: labels.probabilities(values).unwrap_or_default(),
+                values: labels.probabilities(values).unwrap_or_default(),
             }),
             (Output::DecisionValues, Head::Labels(labels)) => match values {
                 [value] => OutputValue::Number(*value),
-                values => OutputValue::Named(Named { names: &labels.labels, things: values.to_vec() }),
+                values => OutputValue::Named(Named { names: &labels.labels, values: values.to_vec() }),
             },
             (Output::LabelSet, Head::Labels(labels)) => self.label_set(labels, values),
             (_, head) => match (head.targets(), values) {
-                ([_], [number]) => OutputValue::Number(*number), // what is asked for most needs no list
-                (names, _) => OutputValue::Named(Named { names, things: values.to_vec() }),
+                ([_], [number]) => OutputValue::Number(*number), // the most common case allocates nothing
+                (names, _) => OutputValue::Named(Named { names, values: values.to_vec() }),
             },
         }
     }
 
-    /// f ± q; without ends where the calibration rows are too few for δ.
+    /// f ± q, where q is the conformal quantile at δ.
     fn interval(&self, head: &'a Head, row: usize, values: &[f64]) -> OutputValue<'a> {
         let spreads = self.predictions.spreads.as_ref().filter(|_| self.outputs.scaled);
         let spreads = spreads.map(|spreads| spreads.row(row).to_vec());
@@ -179,21 +179,21 @@ impl<'a> Answer<'a> {
         let intervals: Vec<Interval> = values.iter().zip(scales).map(of_target).collect();
         match (head.targets(), intervals.as_slice()) {
             ([_], [interval]) => OutputValue::Interval(*interval),
-            (names, _) => OutputValue::Intervals(Named { names, things: intervals }),
+            (names, _) => OutputValue::Intervals(Named { names, values: intervals }),
         }
     }
 
-    /// The labels whose score is at most q, likeliest first.
+    /// The labels whose conformal score is at most q, most probable first.
     fn label_set(&self, labels: &'a Labels, values: &[f64]) -> OutputValue<'a> {
         let scores = labels.conformal_scores(values);
-        let likeliest_first = by_size(&labels.probabilities_at(1.0, values)).into_iter();
-        let within = likeliest_first.filter(|&at| scores[at] <= self.outputs.quantile);
+        let most_probable_first = by_size(&labels.probabilities_at(1.0, values)).into_iter();
+        let within = most_probable_first.filter(|&at| scores[at] <= self.outputs.quantile);
         let labels = within.map(|label| labels.labels[label].as_str()).collect();
         OutputValue::LabelSet { labels, coverage: 1.0 - self.outputs.delta }
     }
 
-    /// The likeliest labels of a row, where they are asked for.
-    pub(super) fn likeliest(&self, row: usize) -> Option<Vec<Likely<'a>>> {
+    /// The `top_k` most probable labels of a row, if they are asked for.
+    pub(super) fn top_labels(&self, row: usize) -> Option<Vec<RankedLabel<'a>>> {
         let (count, labels) = (self.outputs.top_k?, self.model.head.labels()?);
         let values = self.predictions.values.row(row).to_vec();
         let probabilities = labels.probabilities(&values);
@@ -201,23 +201,23 @@ impl<'a> Answer<'a> {
             [value] => vec![-value, *value],
             values => values.to_vec(),
         });
-        let likely = |label: usize| Likely {
+        let ranked = |label: usize| RankedLabel {
             label: labels.labels[label].as_str(),
             probability: probabilities.as_ref().map(|probabilities| probabilities[label]),
         };
-        Some(by_size(&scores).into_iter().take(count).map(likely).collect())
+        Some(by_size(&scores).into_iter().take(count).map(ranked).collect())
     }
 }
 
-/// A single target's number as it is, several under their names.
+/// A bare number for a single target, numbers by name for several.
 fn by_target(head: &Head, numbers: Vec<f64>) -> OutputValue<'_> {
     match (head.targets(), numbers.as_slice()) {
         ([_], [number]) => OutputValue::Number(*number),
-        (names, _) => OutputValue::Named(Named { names, things: numbers }),
+        (names, _) => OutputValue::Named(Named { names, values: numbers }),
     }
 }
 
-/// Indices by size, the largest first and the earlier of equals before.
+/// Indices of the numbers, largest first; equal ones keep their order.
 fn by_size(numbers: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|&left, &right| f64::total_cmp(&numbers[right], &numbers[left]));

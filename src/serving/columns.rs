@@ -9,17 +9,17 @@ pub(super) struct AnswerColumn {
     pub(super) cells: Cells,
 }
 
-/// What a column holds, one a row.
+/// The cells of a column, one per row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cells {
-    /// None where an interval has no end.
+    /// None for an infinite end of an interval.
     Numbers(Vec<Option<f64>>),
     Texts(Vec<String>),
     Lists(Vec<Vec<String>>),
 }
 
 impl Answer<'_> {
-    /// The columns of the answer. Which they are depends on the outputs and the model alone: `value`,
+    /// The columns of the answer. Their names depend only on the outputs and the model: `value`,
     /// `interval_low` and `interval_high`, with several targets `value.price`; `label`, `probability.red`,
     /// `decision_value`, `label_set`; `top_1` and `top_1_probability`.
     pub(super) fn columns(&self) -> Vec<AnswerColumn> {
@@ -32,11 +32,11 @@ impl Answer<'_> {
                     "decision_values" => "decision_value",
                     name => name,
                 };
-                at.push(name, self.said(output, row));
+                at.push(name, self.value_of(output, row));
             }
-            for (rank, likely) in self.likeliest(row).into_iter().flatten().enumerate() {
-                at.text(|| format!("top_{}", rank + 1), likely.label);
-                if let Some(probability) = likely.probability {
+            for (rank, top) in self.top_labels(row).into_iter().flatten().enumerate() {
+                at.text(|| format!("top_{}", rank + 1), top.label);
+                if let Some(probability) = top.probability {
                     at.number(|| format!("top_{}_probability", rank + 1), Some(probability));
                 }
             }
@@ -45,7 +45,7 @@ impl Answer<'_> {
     }
 }
 
-/// Walks over the columns of one row.
+/// Fills the columns with one row, from left to right.
 struct Cursor<'a> {
     columns: &'a mut Vec<AnswerColumn>,
     next: usize,
@@ -53,18 +53,18 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    fn push(&mut self, name: &str, said: OutputValue) {
-        match said {
+    fn push(&mut self, name: &str, value: OutputValue) {
+        match value {
             OutputValue::Number(number) => self.number(|| name.to_owned(), Some(number)),
             OutputValue::Label(label) => self.text(|| name.to_owned(), label),
             OutputValue::Named(numbers) => {
-                for (part, number) in numbers.names.iter().zip(numbers.things) {
+                for (part, number) in numbers.names.iter().zip(numbers.values) {
                     self.number(|| format!("{name}.{part}"), Some(number));
                 }
             }
             OutputValue::Interval(interval) => self.interval(name, None, interval),
             OutputValue::Intervals(intervals) => {
-                for (target, interval) in intervals.names.iter().zip(intervals.things) {
+                for (target, interval) in intervals.names.iter().zip(intervals.values) {
                     self.interval(name, Some(target), interval);
                 }
             }
@@ -74,7 +74,7 @@ impl Cursor<'_> {
                     cells.push(labels);
                 }
             }
-            OutputValue::Likeliest(_) => {} // listed on their own
+            OutputValue::TopLabels(_) => {} // columns of their own
         }
     }
 
@@ -96,7 +96,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The next column, made with the first row.
+    /// The next column; the first row creates it.
     fn cells(&mut self, name: impl FnOnce() -> String, empty: impl FnOnce() -> Cells) -> &mut Cells {
         if self.first_row {
             self.columns.push(AnswerColumn { name: name(), cells: empty() });

@@ -1,27 +1,27 @@
-//! Answering predictions: a request's rows, the threads that compute them, and what the answer says.
+//! Predictions: the rows of a request are read, batched, computed and written as an answer.
 
-/// Models in memory and the threads that compute their predictions.
+/// Model cache, batching and prediction threads.
 mod runtime;
 
-/// Why a request was refused.
+/// Errors that are the client's.
 mod refusal;
 
-/// Where rows stood in what was sent.
+/// Row numbers and line numbers for error messages.
 mod row_locations;
 
-/// Rows of a request, as a model takes them.
+/// The rows of a request, encoded for a model.
 mod request_rows;
 
-/// What a prediction is asked to say.
+/// The outputs that a request asks for.
 mod outputs;
 
-/// What predictions say.
+/// Predictions with the outputs that were asked for.
 mod answer;
 
-/// Answers as flat columns.
+/// Answers as flat columns, for CSV and Arrow.
 mod columns;
 
-/// Tables in and answers out.
+/// JSON, JSON lines, CSV and Arrow.
 mod formats;
 
 pub use answer::Answer;

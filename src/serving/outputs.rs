@@ -1,4 +1,4 @@
-//! What a prediction is asked to say.
+//! The outputs that a request asks for.
 
 use super::Refusal;
 use crate::model::{Extras, FittedModel, Head};
@@ -10,24 +10,24 @@ use crate::theory::ours::conformal::conformal_quantile;
 pub enum Output {
     /// The predicted number.
     Value,
-    /// Its standard deviation by the model's own account.
+    /// The predictive standard deviation that the model states.
     Spread,
-    /// The decided label.
+    /// The predicted label.
     Label,
-    /// Of every label.
+    /// The probability of every label.
     Probabilities,
-    /// What the label was decided by.
+    /// The decision function: one number for two labels, one per label for more.
     DecisionValues,
-    /// Where the observation lies, with a guaranteed probability.
+    /// A conformal prediction interval at level 1 − δ.
     Interval,
-    /// Labels among which the true one is, with a guaranteed probability.
+    /// A conformal set of labels at level 1 − δ.
     LabelSet,
-    /// How far the prediction may be from the exact kernel method: a standard deviation over features.
+    /// An estimate of the distance to the exact kernel method: the standard deviation over feature draws.
     ErrorBar,
 }
 
 impl Output {
-    /// All of them by name.
+    /// Every output with its name.
     pub const ALL: [(&'static str, Self); 8] = [
         ("value", Self::Value),
         ("spread", Self::Spread),
@@ -39,12 +39,12 @@ impl Output {
         ("error_bar", Self::ErrorBar),
     ];
 
-    /// Its name.
+    /// The name in requests and answers.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, output)| *output == self).map_or("", |(name, _)| name)
     }
 
-    /// What a model says when nothing is named.
+    /// The output of a model when the request names none.
     pub fn plain(model: &FittedModel) -> Self {
         match model.head {
             Head::Numbers { .. } => Self::Value,
@@ -52,7 +52,7 @@ impl Output {
         }
     }
 
-    /// The outputs that a model has, the plain one first.
+    /// The outputs that a model offers, the default one first.
     pub fn of(model: &FittedModel) -> Vec<Self> {
         let plain = Self::plain(model);
         let has = |output: &Self| *output != plain && output.refusal(model).is_none();
@@ -60,7 +60,7 @@ impl Output {
         std::iter::once(plain).chain(others).collect()
     }
 
-    /// Why a model does not have it.
+    /// Why a model does not offer this output.
     fn refusal(self, model: &FittedModel) -> Option<&'static str> {
         match (self, &model.head) {
             (Self::Value | Self::Spread | Self::Interval | Self::ErrorBar, Head::Labels(_)) => {
@@ -72,13 +72,13 @@ impl Output {
             (Self::Interval | Self::LabelSet, _)
                 if model.calibration_scores().is_none() && model.circumstances(RowAccess::Kept).sample_weights =>
             {
-                Some("rows that count more than others cannot calibrate for new ones; train it without sample weights")
+                Some("sample weights rule out calibration for new rows; train it without sample weights")
             }
             (Self::Interval | Self::LabelSet, _) if model.calibration_scores().is_none() => {
-                Some("no rows were left untouched to calibrate with; train it with a calibration_fraction above 0")
+                Some("this model has no calibration rows; train it with a calibration_fraction above 0")
             }
             (Self::ErrorBar, _) if model.is_exact() => {
-                Some("this model is the exact kernel method itself, so there is no error of random features to bar")
+                Some("this model is the exact kernel method, so it has no error from random features")
             }
             (Self::ErrorBar, _) if model.error_bars.is_none() => {
                 Some("this model keeps no error bars; train it with \"error_bars\": true and at least two draws")
@@ -97,17 +97,17 @@ impl Output {
 /// The outputs as a request names them, unchecked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OutputRequest {
-    /// None asks for the plain value or label.
+    /// None asks for the default output.
     pub names: Option<Vec<String>>,
-    /// How many of the likeliest labels to list.
+    /// How many of the most probable labels to list.
     pub top_k: Option<u64>,
     /// δ of intervals and label sets.
     pub delta: Option<f64>,
-    /// Where they stood: errors point there.
+    /// Where the request names them, for the pointers of errors.
     pub place: OutputPlace,
 }
 
-/// Where a request says what is asked for.
+/// Where a request names its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputPlace {
     /// In members of the body.
@@ -122,7 +122,7 @@ pub enum OutputPlace {
 }
 
 impl OutputRequest {
-    /// Whether nothing is asked for in particular.
+    /// Whether the request leaves everything to the defaults.
     pub fn is_empty(&self) -> bool {
         self.names.is_none() && self.top_k.is_none() && self.delta.is_none()
     }
@@ -140,23 +140,23 @@ impl OutputRequest {
     }
 }
 
-/// The outputs of a request that a model has.
+/// The outputs of a request, checked against the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outputs {
-    /// None asks for the plain value or label.
+    /// None asks for the default output.
     pub(super) named: Option<Vec<Output>>,
-    /// How many of the likeliest labels to list.
+    /// How many of the most probable labels to list.
     pub(super) top_k: Option<usize>,
     /// δ of intervals and label sets.
     pub(super) delta: f64,
-    /// The conformal quantile at δ, infinite where rows were too few for it.
+    /// The conformal quantile at δ, infinite if there are too few calibration rows for it.
     pub(super) quantile: f64,
-    /// Whether its units are the spreads of each row.
+    /// Whether the quantile is in units of each row's spread.
     pub(super) scaled: bool,
 }
 
 impl Outputs {
-    /// About how many numbers a row of the answer has, and at least those that are computed for it.
+    /// About how many numbers a row of the answer has; never fewer than are computed for it.
     pub fn numbers_per_row(&self, model: &FittedModel) -> usize {
         model.intercepts.len() * self.named.as_ref().map_or(1, |named| named.len().max(1))
     }
@@ -199,7 +199,7 @@ impl Outputs {
         Ok(Self::of_model(named, top_k, delta, model))
     }
 
-    /// Outputs that a model is known to have, at its own δ.
+    /// Outputs that a model offers, unchecked, at its own δ.
     pub fn known(named: Vec<Output>, model: &FittedModel) -> Self {
         Self::of_model(Some(named), None, model.failure_probability, model)
     }
@@ -214,12 +214,12 @@ impl Outputs {
         outputs
     }
 
-    /// Whether there were enough calibration rows for intervals with ends.
+    /// Whether there are enough calibration rows for finite intervals at δ.
     pub fn has_intervals(&self) -> bool {
         self.quantile.is_finite()
     }
 
-    /// What must be computed beside the values.
+    /// What the predictor must compute beside the values.
     pub fn extras(&self) -> Extras {
         let scaled = self.scaled && self.wants(Output::Interval);
         Extras { spreads: scaled || self.wants(Output::Spread), error_bars: self.wants(Output::ErrorBar) }
@@ -233,7 +233,7 @@ impl Outputs {
 fn checked_top_k(request: &OutputRequest, top_k: u64, model: &FittedModel) -> Result<usize, Refusal> {
     let place = || request.place("top_k", None);
     let Some(labels) = model.head.labels() else {
-        let detail = "is for models that predict labels, and this one predicts numbers";
+        let detail = "top_k needs a model that predicts labels; this one predicts numbers";
         return Err(Refusal::invalid(place(), detail));
     };
     let most = labels.labels.len();

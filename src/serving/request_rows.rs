@@ -1,4 +1,4 @@
-//! Rows of a request, as a model takes them.
+//! The rows of a request, encoded for a model.
 
 use super::{Refusal, RowLocations};
 use crate::dataset::{Cell, ColumnKind, EncodingError, InputColumn};
@@ -6,61 +6,61 @@ use crate::model::{FittedModel, MissingRule};
 use crate::request::problem::{Problem, pointer};
 use std::collections::HashMap;
 
-/// Names of a request, and columns that are not among them, that are compared for a "did you mean".
+/// Most names of a request, and most missing columns, that are compared for a "did you mean".
 const COMPARED_NAMES: usize = 256;
 const COMPARED_COLUMNS: usize = 16;
 
-/// Rows of codes in the order of a model's columns.
+/// Rows in the order of a model's columns; a category is the number of its level.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestRows {
-    /// Row after row.
+    /// Row by row.
     codes: Vec<f64>,
     width: usize,
-    /// Whether NaN is a missing cell, and not a mistake.
+    /// Whether NaN means a missing cell; otherwise it is an error.
     nan_is_missing: bool,
-    /// Cells whose text training never saw.
+    /// Cells with a category that was not in the training data.
     pub unknown_levels: u64,
-    /// Where the rows stood.
+    /// Where the rows stand in the request.
     pub locations: RowLocations,
 }
 
 impl RequestRows {
-    /// No rows of a model yet.
+    /// An empty block for a model.
     pub fn of(model: &FittedModel) -> Self {
         Self { width: model.inputs.encoding.columns.len(), ..Self::default() }
     }
 
-    /// No rows of a data frame yet: there NaN is a missing cell.
+    /// An empty block for a data frame, in which NaN means a missing cell.
     pub(super) fn of_frame(model: &FittedModel) -> Self {
         Self { nan_is_missing: true, ..Self::of(model) }
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.codes.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }
 
-    /// Each row.
+    /// The rows in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         self.codes.chunks_exact(self.width)
     }
 
-    /// Some of the rows, as the predictor takes them.
+    /// A range of rows, as the predictor takes them.
     pub fn slices(&self, range: std::ops::Range<usize>) -> impl ExactSizeIterator<Item = &[f64]> {
         self.codes[range.start * self.width..range.end * self.width].chunks_exact(self.width)
     }
 
-    /// Adds a row without cells yet: all missing.
+    /// Adds a row whose cells are all missing.
     pub(super) fn begin_row(&mut self) {
         self.begin_rows(1);
     }
 
-    /// Adds rows without cells yet.
+    /// Adds rows whose cells are all missing.
     pub fn begin_rows(&mut self, count: usize) {
         self.codes.resize(self.codes.len() + count * self.width, f64::NAN);
     }
@@ -72,8 +72,8 @@ impl RequestRows {
         self.unknown_levels += other.unknown_levels;
     }
 
-    /// Takes over a table of numbers in the order of the model if it is exactly what the model takes: finite numbers,
-    /// which may be known already, for numeric columns. Tells whether it did.
+    /// Moves a table of numbers, in the order of the model, into this block if every column is numeric and every number
+    /// finite; pass `finite` if that is known. Returns whether it did.
     pub fn take_numbers(&mut self, model: &FittedModel, numbers: &mut Vec<f64>, finite: bool) -> bool {
         let numeric = model.inputs.encoding.columns.iter().all(|column| column.kind == ColumnKind::Numeric);
         let plain = numeric && (finite || numbers.iter().all(|number| number.is_finite()));
@@ -83,26 +83,26 @@ impl RequestRows {
         plain
     }
 
-    /// Sets a cell of the last row; the error says what is wrong with it.
+    /// Sets a cell of the last row.
     pub(super) fn set(&mut self, model: &FittedModel, column: usize, cell: Cell) -> Result<(), CellError> {
         self.set_at(model, self.len() - 1, column, cell)
     }
 
-    /// The same for a cell of any row.
+    /// Sets a cell of any row.
     pub fn set_at(&mut self, model: &FittedModel, row: usize, column: usize, cell: Cell) -> Result<(), CellError> {
         let cell = match cell {
             Cell::Number(number) if number.is_nan() && self.nan_is_missing => Cell::Missing,
             cell => cell,
         };
-        self.keep(model, row, column, |column| column.code(cell))
+        self.store(model, row, column, |column| column.code(cell))
     }
 
-    /// The same for a cell that is a text whatever it holds.
+    /// Sets a cell from text, as CSV has it: the kind of the column decides how it is read.
     pub fn set_text_at(&mut self, model: &FittedModel, row: usize, column: usize, text: &str) -> Result<(), CellError> {
-        self.keep(model, row, column, |column| column.code_of_text(text))
+        self.store(model, row, column, |column| column.code_of_text(text))
     }
 
-    fn keep(
+    fn store(
         &mut self,
         model: &FittedModel,
         row: usize,
@@ -120,19 +120,19 @@ impl RequestRows {
     }
 }
 
-/// What is wrong with a cell.
+/// Why a cell is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CellError {
-    /// Not what the column holds.
+    /// Not a value of the column's kind.
     #[error("{0}")]
     Kind(EncodingError),
-    /// Missing where nothing may be.
+    /// Missing, and the model has no rule for missing cells.
     #[error("missing, and this model was trained to refuse missing cells")]
     Missing,
 }
 
 impl CellError {
-    /// The refusal of a cell of a row.
+    /// The refusal that names the row and the column.
     pub fn at(&self, row: &str, column: &InputColumn) -> Refusal {
         Refusal::invalid(pointer(row, &column.name), self.to_string())
     }
@@ -141,9 +141,9 @@ impl CellError {
 /// Where each column of a model lies in the rows of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// Cells of a request row.
+    /// The number of cells in a row of the request.
     pub(super) width: usize,
-    /// One for each column of the model.
+    /// For each column of the model, the position of its cell.
     pub(super) positions: Vec<usize>,
 }
 
@@ -154,9 +154,9 @@ impl Layout {
         Self { width, positions: (0..width).collect() }
     }
 
-    /// Columns found by name; what is not there is told all at once, at `place`.
+    /// Finds the columns by name; one refusal at `place` names all that are missing.
     pub(super) fn named(model: &FittedModel, names: &[String], place: &str) -> Result<Self, Refusal> {
-        // The sender chooses how many names there are: nothing here may take their square.
+        // The client chooses how many names there are, so nothing here may take quadratic time.
         let mut problems = Vec::new();
         let mut known = HashMap::with_capacity(names.len());
         let mut twice = None;

@@ -1,8 +1,10 @@
 //! Files that are either whole or absent: temporary file, fsync, rename, fsync of the directory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// The folders of a data directory.
 #[derive(Debug, Clone)]
@@ -11,7 +13,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Opens or makes the directory and clears what an earlier process left half-written.
+    /// Opens or creates the directory and removes the temporary files of an earlier process.
     pub fn open(root: &Path) -> io::Result<Self> {
         let directory = Self { root: root.to_owned() };
         for folder in [directory.temporary(), directory.datasets(), directory.artifacts()] {
@@ -26,7 +28,7 @@ impl DataDir {
         self.root.join("bochner.sqlite")
     }
 
-    /// Tables of uploaded data sets.
+    /// The tables of uploaded datasets.
     pub fn datasets(&self) -> PathBuf {
         self.root.join("datasets")
     }
@@ -36,11 +38,11 @@ impl DataDir {
         self.root.join("artifacts")
     }
 
-    /// A new temporary file, on the same file system as its future place.
+    /// A new temporary file, in the data directory and so on the file system that it is published to.
     pub fn temporary_file(&self) -> io::Result<TempFile> {
-        let path = self.temporary().join(uuid::Uuid::now_v7().simple().to_string());
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-        Ok(TempFile { path, writer: BufWriter::with_capacity(1 << 16, file), published: false })
+        // As readable as other new files of this process (its umask decides), not by its owner alone.
+        let file = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(self.temporary())?;
+        Ok(TempFile { writer: BufWriter::with_capacity(1 << 16, file) })
     }
 
     fn temporary(&self) -> PathBuf {
@@ -48,9 +50,9 @@ impl DataDir {
     }
 }
 
-/// Removes the files of `folder` whose stem `keep` does not know: left by a crash between the
-/// rename of a file and its entry in the database, or between a deleted entry and its file.
-/// Directories are none of ours, such as the `lost+found` of a volume, and stay.
+/// Removes the files of `folder` whose stem `keep` rejects. A crash leaves them between the rename of a file and its
+/// entry in the database, or between a deleted entry and its file. Directories, such as the `lost+found` of a volume,
+/// are not ours and stay.
 pub fn sweep(folder: &Path, keep: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder).map_err(|error| at_path(folder, &error))? {
         let entry = entry?;
@@ -64,12 +66,12 @@ pub fn sweep(folder: &Path, keep: impl Fn(&str) -> bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The same error with the path it is about, which the system leaves out.
+/// The same error with the path in its message.
 pub fn at_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Lower-case hexadecimal.
+/// The bytes in lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
@@ -78,30 +80,28 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A file under construction; it vanishes when dropped unless it was published.
+/// A file under construction; removed when dropped unless it was published. What cannot be removed then is removed at
+/// the next start.
 pub struct TempFile {
-    path: PathBuf,
-    writer: BufWriter<File>,
-    published: bool,
+    writer: BufWriter<NamedTempFile>,
 }
 
 impl TempFile {
-    /// Where it is now.
+    /// Its temporary path.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.writer.get_ref().path()
     }
 
-    /// Hands buffered bytes to the system, so that the file can be read back by its path.
+    /// Writes buffered bytes to the file, so that it can be read by its path.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
 
-    /// Makes the content durable and gives the file its final name in one step.
-    pub fn publish(mut self, target: &Path) -> io::Result<()> {
-        self.writer.flush()?;
-        self.writer.get_ref().sync_all()?;
-        fs::rename(&self.path, target)?;
-        self.published = true;
+    /// Writes the content to the disk and gives the file its final name in one step.
+    pub fn publish(self, target: &Path) -> io::Result<()> {
+        let file = self.writer.into_inner()?;
+        file.as_file().sync_all()?;
+        file.persist(target)?;
         // The new name itself must survive a power cut.
         match target.parent() {
             Some(folder) => File::open(folder)?.sync_all(),
@@ -117,15 +117,6 @@ impl Write for TempFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        if !self.published {
-            // A leftover is swept at the next start.
-            let _ = fs::remove_file(&self.path);
-        }
     }
 }
 
@@ -149,6 +140,19 @@ mod tests {
         file.write_all(b"whole").unwrap();
         file.publish(&target).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(directory.temporary()).unwrap().count(), 0);
+        fs::write(folder.path().join("other"), b"").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&target), mode(&folder.path().join("other")), "as readable as any new file");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_published_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(folder.path()).unwrap();
+        let file = directory.temporary_file().unwrap();
+        assert!(file.publish(&folder.path().join("absent/one.bin")).is_err());
+        assert_eq!(fs::read_dir(directory.temporary()).unwrap().count(), 0);
     }
 
     #[test]

@@ -248,7 +248,7 @@ def test_arrow_that_does_not_fit(ask):
     twice = pa.Table.from_arrays([table[0], *table.columns], names=["x", *tables.INPUTS])
     refused(arrow(twice), 422, "invalid_prediction_request", "'x' is named twice")
     dates = table.set_column(0, "x", pa.array([0] * len(table), pa.timestamp("s")))
-    refused(arrow(dates), 422, "invalid_prediction_request", "/schema/x", "not taken")
+    refused(arrow(dates), 422, "invalid_prediction_request", "/schema/x", "not supported")
     nothing = pa.table({name: pa.nulls(4) for name in tables.INPUTS})
     refused(arrow(nothing), 422, "invalid_prediction_request", "/schema", "null")
     cells = table["x"].to_pylist()
@@ -258,7 +258,7 @@ def test_arrow_that_does_not_fit(ask):
     refused(arrow(table.slice(0, 0)), 422, "invalid_prediction_request", "no rows")
     for codec in ("zstd", "lz4"):
         packed = to_arrow(table, options=pa.ipc.IpcWriteOptions(compression=codec))
-        refused(ask("regression", packed, ARROW), 400, "malformed_arrow", "compressed buffers are not taken")
+        refused(ask("regression", packed, ARROW), 400, "malformed_arrow", "compressed buffers are not supported")
 
 
 def test_csv_in_its_varieties(service, ask):

@@ -94,7 +94,7 @@ fn compressed_files_are_read_by_their_ending() {
     assert!(String::from_utf8(cut.stderr).unwrap().starts_with("bochner: "));
 }
 
-/// The decoder of Arrow panics where a message points outside of itself; that is one line like any other refusal.
+/// The decoder of Arrow panics on a message with offsets outside of itself; that is one line like any other refusal.
 #[test]
 fn hostile_arrow_is_refused_without_a_word_of_panic() {
     let model = bochner::model::decode(&std::fs::read(artifact("ridge.bochner")).unwrap()).unwrap();
@@ -120,7 +120,7 @@ fn hostile_arrow_is_refused_without_a_word_of_panic() {
         command.arg("predict").arg("--model").arg(artifact("ridge.bochner")).arg(file.path()).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
-    assert!(text.contains("a message points outside of itself"), "{text}");
+    assert!(text.contains("a message has offsets outside of itself"), "{text}");
 }
 
 /// A full disk is told; a reader that has seen enough is none of our business.

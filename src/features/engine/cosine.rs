@@ -8,8 +8,8 @@ use std::ops::Neg;
 pub trait Wave: Exponential + Circular {
     /// With the instructions given, `cosines[i] = amplitude·cos(angles[i])`, `sines[i] = amplitude·sin(angles[i])`.
     fn cos_sin(arch: Arch, amplitude: Self, angles: &[Self], cosines: &mut [Self], sines: &mut [Self]) {
-        // One branch-free loop that the compiler turns into whatever vectors this machine has. A fused multiply-add
-        // rounds once on every machine, so all get the same bits; those without the instruction get them slowly.
+        // A branch-free loop that the compiler vectorises for this machine. A fused multiply-add rounds once on every
+        // machine, so the bits are the same everywhere; machines without the instruction emulate it slowly.
         let far = arch.dispatch(|| {
             let mut far = false;
             for ((angle, cosine), sine) in angles.iter().zip(&mut *cosines).zip(&mut *sines) {
@@ -20,7 +20,7 @@ pub trait Wave: Exponential + Circular {
             }
             far
         });
-        // Rare: far outliers. Their reduction needs more digits than there are.
+        // Rare: angles so large that the reduction above would lose digits.
         if far {
             for ((angle, cosine), sine) in
                 angles.iter().zip(cosines).zip(sines).filter(|((angle, _), _)| is_far(**angle))
@@ -62,7 +62,7 @@ fn is_far<T: Circular>(angle: T) -> bool {
 
 /// Cosine and sine of one number, the same on every platform.
 pub trait Circular: Copy + PartialOrd + Neg<Output = Self> {
-    /// Up to here multiples of π/2 are subtracted exactly.
+    /// Up to this angle multiples of π/2 are subtracted without loss of accuracy.
     const REDUCIBLE: Self;
 
     /// (cos x, sin x) for |x| ≤ [`REDUCIBLE`](Self::REDUCIBLE), without a branch.

@@ -1,6 +1,6 @@
-//! Structured frequencies made ready to run in one precision.
+//! Products of inputs with structured frequencies, in one precision.
 //!
-//! A row is transformed in place within its own vectors, so that one row alone costs no more than
+//! A row is transformed in place within its own vectors, so that a single row costs no more than
 //! one of many and its bits do not depend on its neighbours. An index of the row is split into the
 //! lane within a vector and the number of the vector: H over the lanes is a product with a small
 //! matrix of signs (a broadcast and a fused multiply-add each, no shuffles), H over the vectors is
@@ -44,7 +44,7 @@ impl<T: Real> Hadamard<T> {
         Self { order: p, input_dim: structured.input_dim, factors, corner }
     }
 
-    /// Angles that a row takes: m and padding.
+    /// Angles per row: m, padded.
     pub(crate) fn stride(&self) -> usize {
         self.factors.len() / 4
     }

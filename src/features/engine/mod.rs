@@ -1,12 +1,12 @@
-//! Feature maps made ready to run: projections, cosines, exponentials.
+//! Evaluation of feature maps: projections, cosines, exponentials.
 
-/// A map made ready to run in one precision.
+/// A feature map in one precision, ready to evaluate.
 pub(crate) mod projector;
 
-/// Dense frequencies made ready to multiply with.
+/// Products with dense frequencies.
 pub(crate) mod panels;
 
-/// Structured frequencies made ready to multiply with.
+/// Products with structured frequencies.
 pub(crate) mod hadamard;
 
 /// Cosine and sine of whole slices.
@@ -15,5 +15,5 @@ pub(crate) mod cosine;
 /// The exponential of whole slices.
 pub(crate) mod exponential;
 
-/// In which precision features are made.
+/// The precision of features.
 pub(crate) mod precision;

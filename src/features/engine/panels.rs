@@ -1,8 +1,7 @@
-//! Dense frequencies made ready to multiply with, in one precision.
+//! Products of inputs with dense frequencies, in one precision.
 //!
-//! BLAS picks its kernel by the shape of a product, so that a row's last bits change with the batch
-//! it travels in. Here every angle is Σₖ xₖvₖ, fused and in the order of
-//! k, whatever stands beside it.
+//! BLAS chooses its kernel by the shape of a product, so that the last bits of a row change with the batch it is in. Here
+//! every angle is Σₖ xₖvₖ with fused multiply-adds in the order of k, in any batch.
 
 use crate::linalg::{Aligned, Real};
 use ndarray::ArrayView2;
@@ -11,16 +10,16 @@ use pulp::{Arch, Simd, WithSimd};
 /// Bytes of one input's weights in a panel: two vectors of AVX-512, or twice two of AVX2.
 const PANEL_BYTES: usize = 128;
 
-/// Panels that one row goes through together: eight sums hide the latency of an addition.
+/// Panels that one row is multiplied with together: eight sums hide the latency of an addition.
 const GROUP: usize = 4;
 
 /// Rows that share the loads of a panel: twelve sums and two weights fill sixteen registers.
 const TILE_ROWS: usize = 6;
 
-/// From so many rows on, what is left after the last whole tile is made one with zeros: the weights are loaded once.
+/// A remainder of at least this many rows is padded with zeros to a whole tile, so that the weights are loaded once.
 const WORTH_A_TILE: usize = 3;
 
-/// Inputs summed over before the next rows: their weights in a panel stay in the first cache.
+/// Inputs summed over before the next rows: their weights in a panel stay in the first-level cache.
 const DEPTH: usize = 256;
 
 /// V cut into panels of a few draws, each stored d×width.
@@ -48,7 +47,7 @@ impl<T: Real> Panels<T> {
         Self { input_dim, stride, cells }
     }
 
-    /// Angles that a row takes: m and padding.
+    /// Angles per row: m, padded.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
@@ -71,7 +70,7 @@ impl<T: Real> Panels<T> {
 /// A struct and not a closure, for the reason given in `hadamard`.
 struct Project<'a, T> {
     panels: &'a Panels<T>,
-    /// For every tile d times one input of its rows.
+    /// Tile by tile: d times one input of its rows.
     tiles: &'a [[T; TILE_ROWS]],
     /// The rows after the last tile.
     rest: &'a [T],

@@ -1,4 +1,4 @@
-//! In which precision features are made and multiplied.
+//! The precision in which features are computed and multiplied.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ impl Precision {
     }
 
     /// Mixed while λ/μ₁ is large enough, where μ₁, the largest eigenvalue of G, is at most
-    /// tr G ≤ `feature_bound`: known before the data is read, so no pass is ever made in vain.
+    /// tr G ≤ `feature_bound`: known before the data is read, so no pass has to be repeated.
     /// Unbounded features stay in f64.
     pub fn for_ridge(ridge: f64, feature_bound: Option<f64>) -> Self {
         match feature_bound {

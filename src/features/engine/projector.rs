@@ -1,4 +1,4 @@
-//! A feature map made ready to run in one precision.
+//! A feature map in one precision, ready to evaluate.
 
 use super::hadamard::Hadamard;
 use super::panels::Panels;
@@ -9,9 +9,9 @@ use ndarray::{Array2, ArrayView2, Axis};
 use pulp::Arch;
 use std::f64::consts::TAU;
 
-/// Rows whose angles are held at once: they stay in the second cache until the cosine takes them. With many inputs
-/// frequencies are what does not stay there, and more rows share them. Multiples of the six that dense frequencies take
-/// together.
+/// Rows whose angles are held at once: they stay in the second-level cache until their cosines are computed. With many
+/// inputs the frequencies do not fit that cache, so more rows share each load of them. Both are multiples of the six rows
+/// that share a panel of dense frequencies.
 const CHUNK_ROWS: usize = 48;
 const MANY_INPUTS: usize = 256;
 const CHUNK_ROWS_OF_MANY: usize = 96;
@@ -20,9 +20,9 @@ const CHUNK_ROWS_OF_MANY: usize = 96;
 pub struct Projector<T> {
     kind: MapKind,
     directions: Directions<T>,
-    /// One a draw, or none.
+    /// One per draw, or empty.
     phases: Vec<f64>,
-    /// What unscaled features are multiplied with.
+    /// The factor of every feature, such as √(1/m).
     amplitude: T,
     draw_count: usize,
     feature_count: usize,
@@ -34,7 +34,7 @@ enum Directions<T> {
     Dense(Panels<T>),
     /// V in f64: angles are formed and reduced before they are rounded.
     Wide(Panels<f64>),
-    /// The same by Hadamard products.
+    /// Hadamard products in f64, for the same reason.
     WideStructured(Hadamard<f64>),
     /// Hadamard products.
     Structured(Hadamard<T>),
@@ -84,8 +84,7 @@ impl<T: Wave> Projector<T> {
         features
     }
 
-    /// The same into an array whose memory is used again. A row's features have
-    /// the same bits whatever rows come with it.
+    /// Ψ written into an array whose memory is reused. The features of a row have the same bits in any batch.
     pub fn transform_into(&self, inputs: ArrayView2<f64>, features: &mut Array2<T>) {
         let shape = (inputs.nrows(), self.feature_count); // rows×s
         if features.dim() != shape || !features.is_standard_layout() {
@@ -101,8 +100,8 @@ impl<T: Wave> Projector<T> {
         });
     }
 
-    /// The same a few rows at a time, for `take` to have them while they are in the first cache: the number of the
-    /// first row, and the features of up to `at_once` of them. The bits are those of the rows in any other batch.
+    /// Passes Ψ to `take` a few rows at a time, while they are in the first-level cache: the index of the first row, and
+    /// the features of up to `at_once` rows. The features of a row have the same bits in any batch.
     pub fn transform_by(&self, inputs: ArrayView2<f64>, at_once: usize, mut take: impl FnMut(usize, &mut [T])) {
         let mut features = Scratch::of(at_once * self.feature_count);
         let mut done = 0;
@@ -116,7 +115,7 @@ impl<T: Wave> Projector<T> {
         });
     }
 
-    /// Hands over the angles of every row, in order, and the instructions they were made with.
+    /// Passes the angles of every row to `take`, in order, with the instructions they were computed with.
     fn for_each_row(&self, inputs: ArrayView2<f64>, mut take: impl FnMut(Arch, &mut [T])) {
         let arch = instructions_for(inputs.nrows());
         let stride = self.stride();

@@ -1,4 +1,4 @@
-//! The closed set of kernels.
+//! The enum of all kernels.
 
 use super::{angular, cauchy, gaussian, laplace, linear, matern, spline};
 use crate::random::normal_quantile;
@@ -32,12 +32,12 @@ pub enum KernelShape {
 }
 
 impl KernelShape {
-    /// ν that are taken: values of rougher or smoother kernels are not trusted, and may take very long.
+    /// Valid ν. Outside of it values are inaccurate and may take very long to compute.
     pub const SMOOTHNESSES: RangeInclusive<f64> = 0.05..=100.0;
-    /// q that are taken, if even: as many coefficients are kept.
+    /// Valid q, of which only even ones; q coefficients are kept.
     pub const ORDERS: RangeInclusive<u32> = 2..=20;
 
-    /// Whether ν or q is one that is taken.
+    /// Whether ν or q is valid.
     pub fn is_valid(self) -> bool {
         match self {
             Self::Matern { nu } => Self::SMOOTHNESSES.contains(&nu),
@@ -46,7 +46,7 @@ impl KernelShape {
         }
     }
 
-    /// Its name in specs and reports.
+    /// The name in specs and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gaussian => "gaussian",
@@ -59,7 +59,7 @@ impl KernelShape {
         }
     }
 
-    /// Whether it has a bandwidth, which is to say whether it is a function of x − x' alone.
+    /// Whether it has a bandwidth; these are the kernels that depend on x − x' only.
     pub fn has_bandwidth(self) -> bool {
         match self {
             Self::Gaussian | Self::Laplace | Self::Matern { .. } | Self::Cauchy => true,
@@ -67,7 +67,7 @@ impl KernelShape {
         }
     }
 
-    /// k(x, x), the same for all x; none for the linear kernel, whose it is not.
+    /// k(x, x) if it is the same for all x; none for the linear kernel.
     pub fn diagonal(self) -> Option<f64> {
         match self {
             Self::Gaussian | Self::Laplace | Self::Matern { .. } | Self::Cauchy | Self::Angular => Some(1.0),
@@ -143,12 +143,12 @@ impl Kernel {
         }
     }
 
-    /// Whether all its parameters are numbers to compute with.
+    /// Whether all parameters are valid.
     pub fn is_valid(self) -> bool {
         self.shape().is_valid() && self.bandwidth().is_none_or(|bandwidth| bandwidth > 0.0 && bandwidth.is_finite())
     }
 
-    /// σ or ℓ.
+    /// σ or ℓ; none for kernels without one.
     pub fn bandwidth(self) -> Option<f64> {
         match self {
             Self::Gaussian { bandwidth }

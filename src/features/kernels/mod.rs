@@ -1,6 +1,6 @@
-//! The kernels, one file each.
+//! Kernels, one file each.
 
-/// The closed set of kernels.
+/// The enum of all kernels.
 pub(crate) mod kernel;
 
 /// exp(−‖x−x'‖²/(2σ²)).
@@ -27,5 +27,5 @@ pub(crate) mod linear;
 /// Distances between rows.
 pub mod distance;
 
-/// Special functions.
+/// Matérn correlation, gamma quantile, zeta and cosine series.
 pub(crate) mod special;

@@ -1,4 +1,4 @@
-//! Special functions, from the logarithm and exponential that are the same on every platform.
+//! Special functions, built on libm so that they have the same bits on every platform.
 
 use libm::{cosh, exp, lgamma, log, pow};
 use std::f64::consts::{LN_2, PI};
@@ -9,7 +9,7 @@ pub(crate) fn matern_correlation(nu: f64, z: f64) -> f64 {
         return 1.0;
     }
     if !z.is_finite() {
-        return exp(-z); // 0 far away, and the sum below would not end early
+        return exp(-z); // 0 at infinity, where the sum below would not end early
     }
     if nu == 0.5 {
         return exp(-z);

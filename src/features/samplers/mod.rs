@@ -1,6 +1,6 @@
-//! How frequencies are drawn.
+//! Samplings of frequencies, one file each.
 
-/// How frequencies are drawn.
+/// The enum of all samplings.
 pub(crate) mod sampling;
 
 /// Independent draws.

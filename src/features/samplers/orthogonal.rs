@@ -8,7 +8,8 @@ use crate::features::{Frequencies, Kernel};
 use crate::random::{Purpose, Stream};
 use ndarray::Array2;
 
-/// Rows of a block are orthogonalised in order, so that a shorter sample is a prefix of a longer.
+/// Draws `count` frequencies. Rows of a block are orthogonalised in order, so that a shorter sample is a prefix of a
+/// longer one.
 pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) -> Frequencies {
     let mut frequencies = Array2::zeros((count, input_dim)); // m×d
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(input_dim);
@@ -27,7 +28,7 @@ pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
     Frequencies::Dense(frequencies)
 }
 
-/// ‖v‖ of an independent draw in `dimension` dimensions: a chi norm, stretched.
+/// ‖v‖ of an independent draw in `dimension` dimensions: a chi variable times the kernel's factor.
 pub(crate) fn radius(kernel: Kernel, seed: u64, j: usize, dimension: usize) -> f64 {
     let mut stream = Stream::new(seed, Purpose::Norms, j as u64);
     let stretch = kernel.stretch(stream.uniform()).expect("checked: the spectral density is isotropic");
@@ -35,7 +36,7 @@ pub(crate) fn radius(kernel: Kernel, seed: u64, j: usize, dimension: usize) -> f
     square.sqrt() * stretch
 }
 
-/// The unit vector along what of `vector` is orthogonal to `basis`. Gram–Schmidt twice: once loses
+/// The unit vector along the part of `vector` that is orthogonal to `basis`. Gram–Schmidt twice: once loses
 /// orthogonality, twice is enough. [Parlett 1998, §6.9]
 fn orthonormal_to(basis: &[Vec<f64>], mut vector: Vec<f64>) -> Vec<f64> {
     let dot = |left: &[f64], right: &[f64]| left.iter().zip(right).map(|(a, b)| a * b).sum::<f64>();

@@ -5,7 +5,7 @@ use crate::random::{Purpose, Stream};
 use ndarray::Array2;
 use std::f64::consts::TAU;
 
-/// Row j from stream j.
+/// Draws `count` frequencies, row j from random stream j.
 pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) -> Frequencies {
     let mut frequencies = Array2::zeros((count, input_dim)); // m×d
     let mut uniforms = vec![0.0; kernel.uniforms_per_draw(input_dim)];
@@ -17,7 +17,7 @@ pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
     Frequencies::Dense(frequencies)
 }
 
-/// Phase j from stream j, uniform on (0, 2π); none where the map has none.
+/// Phase j from random stream j, uniform on (0, 2π); empty if the map has no phases.
 pub(crate) fn phases(wanted: bool, seed: u64, count: usize) -> Vec<f64> {
     let phase = |j| TAU * Stream::new(seed, Purpose::Phases, j as u64).uniform();
     if wanted { (0..count).map(phase).collect() } else { Vec::new() }

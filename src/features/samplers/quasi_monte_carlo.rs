@@ -1,20 +1,19 @@
 //! Scrambled Sobol points through the quantile function.
 //!
-//! Points that fill the unit cube more evenly than chance, pushed through the same inversion as
+//! Points that fill the unit cube more evenly than random ones, transformed by the same inversion as
 //! independent draws. Each point is uniform by itself (Owen scrambling), so the estimate is unbiased.
 
 use crate::features::{Frequencies, Kernel};
 use ndarray::Array2;
 use std::f64::consts::TAU;
 
-/// Dimensions that are stratified together; beyond them the sequence is padded with independently
-/// scrambled copies.
+/// Dimensions of one Sobol sequence; further dimensions come from independently scrambled copies.
 const DIMENSIONS_TOGETHER: usize = 256;
 
-/// Points that one scrambling can give.
+/// Points of one scrambling.
 const POINTS_TOGETHER: usize = 1 << 16;
 
-/// Draw j from Sobol point j; the phase, where there is one, from one more dimension.
+/// Draws `count` frequencies, draw j from Sobol point j; its phase, if any, is one more dimension.
 pub(crate) fn sample(
     kernel: Kernel,
     phased: bool,
@@ -37,7 +36,7 @@ pub(crate) fn sample(
 
 /// One coordinate of one point, in the open interval (0, 1).
 fn coordinate(seed: u64, point: usize, dimension: usize) -> f64 {
-    // The library gives multiples of 2^-24 from 0 on; the middle of each cell keeps clear of 0 and 1.
+    // sobol_burley returns multiples of 2^-24 including 0; the middle of each cell is inside (0, 1).
     const HALF_CELL: f64 = 1.0 / (1 << 25) as f64;
     let copy = (dimension / DIMENSIONS_TOGETHER + ((point / POINTS_TOGETHER) << 16)) as u64;
     let scramble = (seed ^ copy.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 32;

@@ -1,11 +1,11 @@
-//! How frequencies are drawn.
+//! The enum of all samplings.
 
 use super::{orthogonal, plain, quasi_monte_carlo, structured};
 use crate::features::{Frequencies, Kernel, KernelShape, MapKind};
 use serde::{Deserialize, Serialize};
 
-/// The closed set of samplings. In all of them draw j depends on the seed and on j alone, so a
-/// larger count keeps the smaller one as its prefix.
+/// How frequencies are drawn. In every sampling draw j depends only on the seed and on j, so that a larger draw has the
+/// smaller one as its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
@@ -13,7 +13,7 @@ pub enum Sampling {
     Plain,
     /// In orthogonal directions, with independent norms.
     Orthogonal,
-    /// In orthogonal directions made of Hadamard matrices: O(s log d) a row, nothing stored densely.
+    /// In orthogonal directions made of Hadamard matrices: O(s log d) per row, no dense matrix.
     Structured,
     /// At scrambled Sobol points through the quantile function.
     QuasiMonteCarlo,
@@ -25,15 +25,15 @@ impl Sampling {
         let isotropic = matches!(kernel, KernelShape::Gaussian | KernelShape::Matern { .. });
         match self {
             Self::Orthogonal | Self::Structured if !isotropic => Some(format!(
-                "orthogonal directions need a spectral density that is the same in all of them, which gaussian and \
-                 matern have and {} has not; use plain or quasi_monte_carlo",
+                "orthogonal directions need an isotropic spectral density, as gaussian and matern have; {} does not have \
+                 one: use plain or quasi_monte_carlo",
                 kernel.name()
             )),
             Self::Plain | Self::Orthogonal | Self::Structured | Self::QuasiMonteCarlo => None,
         }
     }
 
-    /// Whether the draws are independent of each other, as theorems assume.
+    /// Whether the draws are independent of each other, which the theorems assume.
     pub fn draws_are_independent(self) -> bool {
         self == Self::Plain
     }

@@ -13,10 +13,10 @@ use crate::random::{Purpose, Stream};
 use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
-/// Below this order the directions are too few to look uniform.
+/// Below this order there are too few directions to be nearly uniform.
 const SMALLEST_ORDER: usize = 64;
 
-/// The signs and norms that stand for a matrix of frequencies.
+/// The signs and norms that define a matrix of frequencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Structured {
     /// d.
@@ -32,7 +32,7 @@ fn order(input_dim: usize) -> usize {
     input_dim.next_power_of_two().max(SMALLEST_ORDER)
 }
 
-/// Block b from stream b, norm j from stream j.
+/// Draws `count` frequencies: the signs of block b from random stream b, norm j from stream j.
 pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) -> Frequencies {
     let p = order(input_dim);
     let block_signs = |block: usize| {
@@ -47,7 +47,7 @@ pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
 }
 
 impl Structured {
-    /// Whether the parts fit each other.
+    /// Whether the lengths of `norms` and `signs` agree.
     pub fn is_consistent(&self) -> bool {
         self.input_dim > 0 && self.signs.len() == self.norms.len().div_ceil(self.order()) * 3 * self.order()
     }
@@ -57,7 +57,7 @@ impl Structured {
         order(self.input_dim)
     }
 
-    /// The frequencies written out, m×d: what the product stands for.
+    /// The frequencies as a dense m×d matrix.
     pub(crate) fn to_dense(&self) -> Array2<f64> {
         let hadamard = Hadamard::<f64>::new(self);
         let mut columns = Array2::zeros((self.input_dim, hadamard.stride())); // d×stride

@@ -1,4 +1,4 @@
-//! Apache Arrow streams: record batches in, record batches out.
+//! Reads rows from Apache Arrow IPC streams and writes answers as such.
 
 use super::BLOCK_ROWS;
 use crate::dataset::Cell;
@@ -22,27 +22,27 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// Bytes handed to the decoder at once.
+/// Bytes read from the body at once.
 const CHUNK: usize = 1 << 16;
 
-/// Largest record batch. It is held whole; the decoder takes memory as bytes come, never as a header claims.
+/// Largest record batch in bytes. A batch is held whole; memory is taken as bytes arrive, not by what a header claims.
 const LARGEST_BATCH: usize = 256 << 20;
 
-/// Largest dictionaries of a stream together.
+/// Most bytes of all dictionaries of a stream.
 const LARGEST_DICTIONARIES: usize = 64 << 20;
 
-/// Rows of a model read from an Arrow stream: a few bytes of it may stand for very many rows.
+/// Reads the rows of a model from an Arrow stream, in blocks: a few bytes of a stream may stand for very many rows.
 pub struct ArrowRows<'m, R> {
     source: R,
     model: &'m FittedModel,
     decoder: StreamDecoder,
     pending: Buffer,
     layout: Option<Layout>,
-    /// The batch that is being read, and how many of its rows are.
+    /// The current batch, and how many of its rows have been read.
     current: Option<(RecordBatch, usize)>,
-    /// Batches read.
+    /// The number of batches decoded.
     batch: usize,
-    /// Bytes taken since the last batch.
+    /// Bytes read since the last batch.
     taken: usize,
 }
 
@@ -85,17 +85,20 @@ impl<'m, R: Read> ArrowRows<'m, R> {
         }
     }
 
-    /// The next batch if its bytes are there. The decoder panics where a message points outside of itself; that is
-    /// no more than a malformed stream, and the decoder is not asked again.
+    /// The next batch if all its bytes have arrived. The decoder panics on a message with offsets outside of itself;
+    /// that is a malformed stream, and the decoder is not used again.
     fn decode(&mut self) -> Result<Option<RecordBatch>, Refusal> {
         let outcome = expecting_panics(|| self.decoder.decode(&mut self.pending));
         let outside = || {
-            Refusal::malformed(RefusalCode::MalformedArrow, "not an Arrow stream: a message points outside of itself")
+            Refusal::malformed(
+                RefusalCode::MalformedArrow,
+                "not an Arrow stream: a message has offsets outside of itself",
+            )
         };
         outcome.ok_or_else(outside)?.map_err(|error| malformed(&error))
     }
 
-    /// Takes more bytes; false at the end.
+    /// Reads more bytes; false at the end.
     fn fill(&mut self) -> Result<bool, Refusal> {
         let mut chunk = vec![0; CHUNK];
         let count = self.source.read(&mut chunk);
@@ -115,16 +118,16 @@ impl<'m, R: Read> ArrowRows<'m, R> {
         Layout::named(self.model, &names, "/schema")
     }
 
-    /// A column of nulls takes no bytes, however long: rows of such alone would cost the sender nothing.
+    /// Refuses rows of nothing but null columns: those take no bytes, so a tiny body could ask for any amount of work.
     fn refuse_nulls_alone(&self, batch: &RecordBatch) -> Result<(), Refusal> {
         let mut positions = self.layout.iter().flat_map(|layout| &layout.positions);
         if positions.any(|&position| *batch.column(position).data_type() != DataType::Null) {
             return Ok(());
         }
-        Err(Refusal::invalid("/schema", "every column that the model takes is of type null"))
+        Err(Refusal::invalid("/schema", "every column of the model has type null; send at least one with values"))
     }
 
-    /// The rows of a part of the current batch that begins at row `start`.
+    /// Encodes a slice of the current batch that begins at its row `start`.
     fn read_rows(&self, batch: &RecordBatch, start: usize) -> Result<RequestRows, Refusal> {
         let mut block = RequestRows::of(self.model);
         block.begin_rows(batch.num_rows());
@@ -132,7 +135,7 @@ impl<'m, R: Read> ArrowRows<'m, R> {
         for ((column, known), &position) in self.model.inputs.encoding.columns.iter().enumerate().zip(positions) {
             let array = batch.column(position);
             let cells = cell_reader(array).ok_or_else(|| {
-                let detail = format!("type {} is not taken; send numbers, booleans or texts", array.data_type());
+                let detail = format!("type {} is not supported; send numbers, booleans or strings", array.data_type());
                 Refusal::invalid(crate::request::problem::pointer("/schema", &known.name), detail)
             })?;
             for row in 0..batch.num_rows() {
@@ -146,14 +149,14 @@ impl<'m, R: Read> ArrowRows<'m, R> {
     }
 }
 
-/// Dictionaries stay from batch to batch, and a stream may add to them for ever.
+/// Refuses a stream whose dictionaries keep growing: they are kept from batch to batch.
 fn refuse_large_dictionaries(batch: &RecordBatch, number: usize) -> Result<(), Refusal> {
     let values = |array: &ArrayRef| array.as_any_dictionary_opt().map(|found| found.values().get_array_memory_size());
     let bytes: usize = batch.columns().iter().filter_map(values).sum();
     if bytes <= LARGEST_DICTIONARIES {
         return Ok(());
     }
-    let detail = format!("its dictionaries take more than {} MiB, which is the limit", LARGEST_DICTIONARIES >> 20);
+    let detail = format!("the dictionaries are larger than {} MiB; send plain strings", LARGEST_DICTIONARIES >> 20);
     Err(Refusal::invalid(format!("/batches/{number}"), detail))
 }
 
@@ -161,9 +164,9 @@ const EMPTY: &str = "the body holds no Arrow stream";
 
 fn malformed(error: &ArrowError) -> Refusal {
     let words = error.to_string();
-    // The decoder names what it was built without, which the sender cannot change.
+    // The decoder's own words ask for a compile-time feature, which the client cannot change.
     if words.contains("lz4") || words.contains("zstd") {
-        let detail = "compressed buffers are not taken; write the stream without compression, or compress the body";
+        let detail = "compressed buffers are not supported; write the stream without compression, or compress the body";
         return Refusal::malformed(RefusalCode::MalformedArrow, detail);
     }
     Refusal::malformed(RefusalCode::MalformedArrow, format!("not an Arrow stream: {words}"))
@@ -171,7 +174,7 @@ fn malformed(error: &ArrowError) -> Refusal {
 
 type CellReader<'a> = Box<dyn Fn(usize) -> Cell<'a> + 'a>;
 
-/// How to read the cells of an array; none for types that a table of ours cannot hold.
+/// How to read the cells of an array; none for unsupported types.
 fn cell_reader(array: &dyn Array) -> Option<CellReader<'_>> {
     Some(match array.data_type() {
         DataType::Float64 => numbers(array.as_primitive::<Float64Type>(), |number| number),
@@ -204,7 +207,7 @@ fn cell_reader(array: &dyn Array) -> Option<CellReader<'_>> {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             if dictionary.values().is_empty() {
-                return Some(Box::new(|_| Cell::Missing)); // no key leads anywhere
+                return Some(Box::new(|_| Cell::Missing)); // every key is null
             }
             let (keys, values) = (dictionary.normalized_keys(), cell_reader(dictionary.values().as_ref())?);
             let all = dictionary.values().as_ref();
@@ -218,20 +221,15 @@ fn numbers<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, widen: fn(T::Native
     Box::new(move |row| Cell::Number(widen(array.value(row))))
 }
 
-/// Answers as an Arrow stream.
-pub(super) struct ArrowWriter<W: Write> {
-    state: ArrowState<W>,
-}
-
-/// The stream begins with the first block, which tells the columns.
-enum ArrowState<W: Write> {
+/// Writes answers as an Arrow stream. The stream begins with the first block, which determines the schema.
+pub(super) enum ArrowWriter<W: Write> {
     New(Option<W>),
     Begun(Box<StreamWriter<W>>),
 }
 
 impl<W: Write> ArrowWriter<W> {
     pub(super) fn new(target: W) -> Self {
-        Self { state: ArrowState::New(Some(target)) }
+        Self::New(Some(target))
     }
 
     pub(super) fn write(&mut self, answer: Answer) -> io::Result<()> {
@@ -241,28 +239,28 @@ impl<W: Write> ArrowWriter<W> {
             Field::new(column.name.clone(), array.data_type().clone(), true)
         };
         let schema = Arc::new(Schema::new(columns.iter().zip(&arrays).map(field).collect::<Vec<_>>()));
-        if let ArrowState::New(target) = &mut self.state
+        if let Self::New(target) = self
             && let Some(target) = target.take()
         {
             let writer = StreamWriter::try_new(target, &schema).map_err(unwritten)?;
-            self.state = ArrowState::Begun(Box::new(writer));
+            *self = Self::Begun(Box::new(writer));
         }
         let batch = RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?;
-        match &mut self.state {
-            ArrowState::Begun(writer) => writer.write(&batch).map_err(unwritten),
-            ArrowState::New(_) => Err(io::Error::other("the stream did not begin")),
+        match self {
+            Self::Begun(writer) => writer.write(&batch).map_err(unwritten),
+            Self::New(_) => Err(io::Error::other("the stream did not begin")),
         }
     }
 
     pub(super) fn finish(self) -> io::Result<W> {
-        match self.state {
-            ArrowState::Begun(writer) => writer.into_inner().map_err(unwritten),
-            ArrowState::New(target) => target.ok_or_else(|| io::Error::other("the stream did not begin")),
+        match self {
+            Self::Begun(writer) => writer.into_inner().map_err(unwritten),
+            Self::New(target) => target.ok_or_else(|| io::Error::other("the stream did not begin")),
         }
     }
 }
 
-/// The target's own error where it is one.
+/// The I/O error of the target, if that is the cause.
 fn unwritten(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,
@@ -315,7 +313,7 @@ mod tests {
             let error =
                 ArrowError::InvalidArgumentError(format!("{codec} IPC decompression requires the {codec} feature"));
             let Refusal::Malformed { detail, .. } = malformed(&error) else { panic!() };
-            assert!(detail.starts_with("compressed buffers are not taken"), "{detail}");
+            assert!(detail.starts_with("compressed buffers are not supported"), "{detail}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! CSV with a header: rows in, answers out.
+//! Reads rows from CSV and writes answers as CSV.
 
 use super::BLOCK_ROWS;
 use crate::dataset::{CsvOptions, CsvTable};
@@ -8,20 +8,20 @@ use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::{Answer, Refusal};
 use std::io::{self, Read, Write};
 
-/// Cells of a row that are not the model's: a table may hold more than the model takes.
+/// Most columns of a table that the model does not use.
 const SPARE_COLUMNS: usize = 4096;
 
-/// Rows of a model read from CSV.
+/// Reads the rows of a model from CSV.
 pub struct CsvRows<'m, R> {
     table: CsvTable<R>,
     layout: Layout,
-    /// Columns that are not the model's.
+    /// Columns that the model does not use.
     spare: Vec<usize>,
     model: &'m FittedModel,
 }
 
 impl<'m, R: Read> CsvRows<'m, R> {
-    /// Reads the header and finds the model's columns in it; without a header the order is the model's.
+    /// Reads the header and finds the model's columns in it. Without a header the columns are in the model's order.
     pub(super) fn open(source: R, options: CsvOptions, model: &'m FittedModel) -> Result<Self, Refusal> {
         let limit = model.inputs.encoding.columns.len() + SPARE_COLUMNS;
         let table = CsvTable::new(source, options, limit)?;
@@ -47,7 +47,7 @@ impl<'m, R: Read> CsvRows<'m, R> {
             block.begin_row();
             block.locations.push_line(self.table.line());
             for &position in &self.spare {
-                self.table.cell(position)?; // what is no text is no CSV, whoever reads it
+                self.table.cell(position)?; // must still be UTF-8, though its value is not used
             }
             for (column, &position) in self.layout.positions.iter().enumerate() {
                 let text = self.table.cell(position)?;
@@ -61,7 +61,7 @@ impl<'m, R: Read> CsvRows<'m, R> {
     }
 }
 
-/// Writes rows, after the names of the columns if they are the first.
+/// Writes rows, with a header before the first.
 pub(super) fn write(answer: Answer, with_header: bool, target: &mut impl Write) -> io::Result<()> {
     let columns = answer.columns();
     if with_header {
@@ -88,7 +88,7 @@ pub(super) fn write(answer: Answer, with_header: bool, target: &mut impl Write) 
     Ok(())
 }
 
-/// A text as a cell, in quotes where it needs them.
+/// A text as a cell, quoted if necessary.
 fn quoted(text: &str) -> String {
     let needs_quotes = text.contains([',', '"', '\n', '\r']) || text.trim().len() != text.len() || text.is_empty();
     if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
@@ -99,7 +99,7 @@ mod tests {
     use super::quoted;
 
     #[test]
-    fn texts_are_quoted_where_a_reader_would_stumble() {
+    fn texts_are_quoted_if_necessary() {
         assert_eq!(quoted("red"), "red");
         assert_eq!(quoted("a,b"), "\"a,b\"");
         assert_eq!(quoted("say \"hi\""), "\"say \"\"hi\"\"\"");

@@ -1,4 +1,4 @@
-//! A table of JSON cells as it came: numbers in one list, whatever else by its place.
+//! A JSON list of rows before its column order is known: the numbers in one vector, other cells by their index.
 
 use super::json::{NOT_A_CELL, read_cell, too_many_rows};
 use crate::dataset::Cell;
@@ -7,18 +7,18 @@ use crate::serving::Refusal;
 use crate::serving::request_rows::{Layout, RequestRows};
 use jiter::{Jiter, Peek};
 
-/// Rows in the order of the request: which column a cell belongs to may be told only after them.
+/// Cells in the order of the request. A request may name its columns after its rows.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
     place: &'static str,
     /// Cells of the first row.
     width: usize,
     rows: usize,
-    /// NaN where the cell is no number.
+    /// NaN where the cell is not a number.
     numbers: Vec<f64>,
     /// Whether all are known to be finite.
     finite: bool,
-    /// Cells that are no numbers, by index.
+    /// Cells that are not numbers, by index.
     others: Vec<(usize, Other)>,
 }
 
@@ -32,18 +32,18 @@ enum Other {
 }
 
 impl Grid {
-    /// Rows that are finite numbers alone.
+    /// Rows of finite numbers.
     pub(super) fn of_numbers(place: &'static str, width: usize, rows: usize, numbers: Vec<f64>) -> Self {
         Self { place, width, rows, numbers, finite: true, others: Vec::new() }
     }
 
-    /// Its cells, row by row.
+    /// The cells, row by row.
     #[cfg(test)]
     pub(super) fn numbers(&self) -> &[f64] {
         &self.numbers
     }
 
-    /// Reads a list of rows that lies at `place`.
+    /// Reads the list of rows at `place`.
     pub(super) fn read(
         json: &mut Jiter,
         place: &'static str,
@@ -105,7 +105,7 @@ impl Grid {
         Ok(())
     }
 
-    /// The rows as a model takes them, put into an empty block. Without a layout they are in the model's own order.
+    /// Encodes the rows for a model into an empty block. Without a layout they are in the model's own order.
     pub(super) fn into_block(
         mut self,
         mut block: RequestRows,
@@ -138,13 +138,13 @@ impl Grid {
         Ok(block)
     }
 
-    /// A cell; none where it is a list or an object.
+    /// A cell; none if it is a list or an object.
     fn cell(&self, index: usize, number: f64) -> Option<Cell<'_>> {
         if !number.is_nan() {
             return Some(Cell::Number(number));
         }
         match self.others.binary_search_by_key(&index, |(index, _)| *index).map(|found| &self.others[found].1) {
-            Err(_) => Some(Cell::Number(number)), // a bare NaN, where those are read
+            Err(_) => Some(Cell::Number(number)), // a bare NaN, which data frames may hold
             Ok(Other::Missing) => Some(Cell::Missing),
             Ok(Other::Boolean(value)) => Some(Cell::Boolean(*value)),
             Ok(Other::Text(text)) => Some(Cell::Text(text)),

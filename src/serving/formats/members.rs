@@ -1,4 +1,4 @@
-//! Members of a JSON request: each given once, the small ones read as a tree, unknown ones passed over.
+//! Members of a JSON object: known ones may occur once, small ones are parsed into a value, unknown ones are skipped.
 
 use crate::request::json;
 use crate::request::problem::pointer;
@@ -6,19 +6,19 @@ use crate::serving::{Refusal, RefusalCode};
 use jiter::Jiter;
 use serde_json::Value;
 
-/// The known members of an object, and which of them have come.
+/// Refuses duplicates among the known members of an object.
 pub struct Once<const N: usize> {
     known: [&'static str; N],
     seen: [bool; N],
 }
 
 impl<const N: usize> Once<N> {
-    /// None has come.
+    /// Before the first member.
     pub fn of(known: [&'static str; N]) -> Self {
         Self { known, seen: [false; N] }
     }
 
-    /// Refuses a known member of the object at `place` that has come before.
+    /// Notes a member of the object at `place`; refuses a known one that was noted before.
     pub fn note(&mut self, place: &str, name: &str) -> Result<(), Refusal> {
         match self.known.iter().position(|known| *known == name) {
             Some(at) if std::mem::replace(&mut self.seen[at], true) => Err(Refusal::twice(&pointer(place, name))),
@@ -27,13 +27,13 @@ impl<const N: usize> Once<N> {
     }
 }
 
-/// The member at `place`, which is small enough for a tree.
+/// Parses the member at `place`, which is small: not a list of rows.
 pub fn read_small(json: &mut Jiter, place: &str) -> Result<Value, Refusal> {
     let start = json.current_index();
     json.next_skip().map_err(|error| Refusal::json(json, &error))?;
     let text = json.slice_to_current(start);
     json::read(text).map_err(|error| {
-        // What the error says of its position begins with the member.
+        // serde_json counts from the start of the member, the client from the start of the body.
         let words = error.to_string();
         let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
         let lines = text.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1));
@@ -51,7 +51,7 @@ pub fn read_small(json: &mut Jiter, place: &str) -> Result<Value, Refusal> {
     })
 }
 
-/// Passes over a member; what is no text is no JSON, whoever reads it.
+/// Skips a member; it must still be UTF-8, or the body is not JSON.
 pub fn skip(json: &mut Jiter) -> Result<(), Refusal> {
     let start = json.current_index();
     json.next_skip().map_err(|error| Refusal::json(json, &error))?;

@@ -1,15 +1,15 @@
-//! Tables in and answers out: one file per format.
+//! Request formats and answer formats, one file each.
 
-/// Members of a JSON request.
+/// Members of a JSON object: duplicates, small values, skipped values.
 mod members;
 
-/// JSON read cell by cell.
+/// The native JSON request.
 mod json;
 
-/// Columns by name.
+/// Column names of a model, for records.
 mod names;
 
-/// A table of JSON cells.
+/// A JSON list of rows before its column order is known.
 mod grid;
 
 /// Rows of numbers alone.
@@ -25,16 +25,16 @@ mod fraction_vectors;
 /// Numbers of JSON as doubles.
 mod decimal;
 
-/// The JSON of MLflow.
+/// The JSON request of MLflow's scoring server.
 mod scoring_request;
 
-/// CSV with a header.
+/// CSV, usually with a header.
 mod csv;
 
-/// One JSON value a line.
+/// JSON lines.
 mod ndjson;
 
-/// Arrow streams.
+/// Arrow IPC streams.
 mod arrow;
 
 pub use json::{JsonRequest, read_request};
@@ -52,27 +52,27 @@ use csv::CsvRows;
 use ndjson::NdjsonRows;
 use std::io::{self, Read, Write};
 
-/// Rows made ready at once.
+/// Rows of one block of a streamed table.
 const BLOCK_ROWS: usize = 4096;
 
-/// A format that tables and answers come in.
+/// A format of tables and of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// One object.
+    /// One object, read whole.
     Json,
-    /// One JSON value a line.
+    /// JSON lines: one value per line.
     Ndjson,
-    /// With a header.
+    /// CSV, with a header unless the request says otherwise.
     Csv,
     /// Apache Arrow IPC stream.
     Arrow,
 }
 
 impl Format {
-    /// All of them.
+    /// Every format, in the order that error messages list them.
     pub const ALL: [Self; 4] = [Self::Json, Self::Ndjson, Self::Csv, Self::Arrow];
 
-    /// The format of a media type; JSON lines go by several names.
+    /// The format of a media type; JSON lines have three.
     pub fn named(media_type: &str) -> Option<Self> {
         let is = |name: &str| media_type.eq_ignore_ascii_case(name);
         if is("application/jsonl") || is("application/ndjson") {
@@ -81,7 +81,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| is(format.media_type()))
     }
 
-    /// Its media type.
+    /// The media type that answers carry.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -92,7 +92,7 @@ impl Format {
     }
 }
 
-/// Rows that stream in, a block at a time.
+/// Reads a table block by block.
 pub enum RowReader<'m, R: Read> {
     /// From CSV.
     Csv(Box<CsvRows<'m, R>>),
@@ -103,7 +103,7 @@ pub enum RowReader<'m, R: Read> {
 }
 
 impl<'m, R: Read> RowReader<'m, R> {
-    /// Begins to read a table for a model; none for JSON, which is one value and read whole.
+    /// Opens a table; none for JSON, which is one value and read whole.
     pub fn open(format: Format, source: R, csv: CsvOptions, model: &'m FittedModel) -> Result<Option<Self>, Refusal> {
         Ok(match format {
             Format::Json => None,
@@ -123,14 +123,14 @@ impl<'m, R: Read> RowReader<'m, R> {
     }
 }
 
-/// Answers that stream out, a block at a time.
+/// Writes an answer block by block.
 pub struct AnswerWriter<W: Write> {
-    output: Destination<W>,
-    /// Rows written.
+    output: FormatWriter<W>,
+    /// Rows written so far.
     pub rows: usize,
 }
 
-enum Destination<W: Write> {
+enum FormatWriter<W: Write> {
     Json(W),
     Ndjson(W),
     Csv(W),
@@ -138,30 +138,30 @@ enum Destination<W: Write> {
 }
 
 impl<W: Write> AnswerWriter<W> {
-    /// Begins an answer by a version of a model.
+    /// Begins an answer of a version of a model.
     pub fn begin(format: Format, mut target: W, model: &str, version: u32) -> io::Result<Self> {
         let output = match format {
             Format::Json => {
                 target.write_all(b"{\"model\":\"")?;
-                target.write_all(model.as_bytes())?; // nothing in a name is to be escaped
+                target.write_all(model.as_bytes())?; // a model name has nothing to escape
                 target.write_all(b"\",\"version\":")?;
                 serde_json::to_writer(&mut target, &version)?;
                 target.write_all(b",\"predictions\":[")?;
-                Destination::Json(target)
+                FormatWriter::Json(target)
             }
-            Format::Ndjson => Destination::Ndjson(target),
-            Format::Csv => Destination::Csv(target),
-            Format::Arrow => Destination::Arrow(Box::new(ArrowWriter::new(target))),
+            Format::Ndjson => FormatWriter::Ndjson(target),
+            Format::Csv => FormatWriter::Csv(target),
+            Format::Arrow => FormatWriter::Arrow(Box::new(ArrowWriter::new(target))),
         };
         Ok(Self { output, rows: 0 })
     }
 
-    /// Writes some rows.
+    /// Writes the next block.
     pub fn write(&mut self, answer: Answer) -> io::Result<()> {
         let is_first = self.rows == 0;
         self.rows += answer.predictions.values.nrows();
         match &mut self.output {
-            Destination::Json(target) => {
+            FormatWriter::Json(target) => {
                 for row in 0..answer.predictions.values.nrows() {
                     if row > 0 || !is_first {
                         target.write_all(b",")?;
@@ -170,21 +170,21 @@ impl<W: Write> AnswerWriter<W> {
                 }
                 Ok(())
             }
-            Destination::Ndjson(target) => ndjson::write(answer, target),
-            Destination::Csv(target) => csv::write(answer, is_first, target),
-            Destination::Arrow(writer) => writer.write(answer),
+            FormatWriter::Ndjson(target) => ndjson::write(answer, target),
+            FormatWriter::Csv(target) => csv::write(answer, is_first, target),
+            FormatWriter::Arrow(writer) => writer.write(answer),
         }
     }
 
-    /// Ends the answer and gives back what it was written to.
+    /// Ends the answer and returns the target.
     pub fn finish(self) -> io::Result<W> {
         match self.output {
-            Destination::Json(mut target) => {
+            FormatWriter::Json(mut target) => {
                 target.write_all(b"]}")?;
                 Ok(target)
             }
-            Destination::Ndjson(target) | Destination::Csv(target) => Ok(target),
-            Destination::Arrow(writer) => writer.finish(),
+            FormatWriter::Ndjson(target) | FormatWriter::Csv(target) => Ok(target),
+            FormatWriter::Arrow(writer) => writer.finish(),
         }
     }
 }

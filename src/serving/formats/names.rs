@@ -1,14 +1,14 @@
-//! The columns of a model by name, for records.
+//! Finds the columns of a model by name, for records.
 
 use crate::dataset::InputColumn;
 use crate::model::FittedModel;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// Up to so many columns are looked through one by one, which is faster than a table.
+/// Up to this many columns a linear search is faster than a hash map.
 const FEW: usize = 16;
 
-/// Finds columns; the table is made when it is first needed and serves all records of a request.
+/// The column names of a model. The hash map is built when first needed and serves all records of a request.
 pub(super) struct Names<'m> {
     columns: &'m [InputColumn],
     positions: OnceCell<HashMap<&'m str, usize>>,
@@ -23,7 +23,7 @@ impl<'m> Names<'m> {
         Self { columns, positions: OnceCell::new() }
     }
 
-    /// The column of a name; most records have the model's order, in which `expected` comes next.
+    /// The column of a name. Tries `expected` first: most records have the model's order.
     pub(super) fn find(&self, name: &str, expected: usize) -> Option<usize> {
         if self.columns.get(expected).is_some_and(|column| column.name == name) {
             return Some(expected);

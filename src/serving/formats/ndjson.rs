@@ -1,4 +1,4 @@
-//! One JSON value a line: a record or a list of cells in, a prediction out.
+//! JSON lines: reads one row per line, a record or a list of cells, and writes one prediction per line.
 
 use super::BLOCK_ROWS;
 use super::json::{read_record, read_row};
@@ -11,10 +11,10 @@ use crate::serving::{Answer, Refusal, RefusalCode};
 use jiter::{Jiter, Peek};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// Longest line. One without an end would otherwise pull the whole body into memory.
+/// Longest line in bytes: a body without line ends is not read into memory whole.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// Rows of a model read from JSON lines.
+/// Reads the rows of a model from JSON lines.
 pub struct NdjsonRows<'m, R> {
     source: BufReader<R>,
     model: &'m FittedModel,
@@ -37,7 +37,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
             }
             let place = format!("/lines/{}", self.number);
             self.read_line(&mut block, &place).map_err(|refusal| match refusal {
-                // The reader sees one line only.
+                // The parser sees one line only, so its line number is always 1.
                 Refusal::Malformed { code, detail } => {
                     let detail = detail.replace(" at line 1 column ", " at column ");
                     Refusal::Malformed { code, detail: format!("line {}: {detail}", self.number) }
@@ -55,7 +55,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
         let read = self.source.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
         let read = read.map_err(|error| Refusal::malformed(RefusalCode::UnreadableBody, error.to_string()))?;
         if read as u64 == LONGEST_LINE {
-            let detail = format!("longer than {} MiB", LONGEST_LINE >> 20);
+            let detail = format!("the line is longer than {} MiB", LONGEST_LINE >> 20);
             return Err(Refusal::invalid(format!("/lines/{}", self.number), detail));
         }
         if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
@@ -65,7 +65,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
     }
 
     fn read_line(&self, block: &mut RequestRows, place: &str) -> Result<(), Refusal> {
-        let mut json = Jiter::new(self.line.trim_ascii_end()).with_allow_inf_nan(); // to be refused with line and column
+        let mut json = Jiter::new(self.line.trim_ascii_end()).with_allow_inf_nan(); // bare NaN parses, so that the refusal can name its column
         match json.peek().map_err(|error| Refusal::json(&json, &error))? {
             Peek::Array => read_row(&mut json, self.model, block, place)?,
             peek @ Peek::Object => read_record(&mut json, peek, (self.model, &self.names), block, place)?,
@@ -75,7 +75,7 @@ impl<'m, R: Read> NdjsonRows<'m, R> {
     }
 }
 
-/// Writes a line for each row.
+/// Writes one line per row.
 pub(super) fn write(answer: Answer, target: &mut impl Write) -> io::Result<()> {
     for row in 0..answer.predictions.values.nrows() {
         serde_json::to_writer(&mut *target, &RowAnswer { answer, row })?;

@@ -1,5 +1,5 @@
-//! The JSON of MLflow's scoring server: a data frame split or as records, or tensors by row or by column. In data
-//! frames NaN is a missing cell, as pandas has it; in tensors it is a mistake.
+//! The JSON request of MLflow's scoring server: a data frame (split, or as records) or a tensor (by row, or by column).
+//! In data frames NaN means a missing cell, as in pandas; in tensors it is an error.
 
 use super::grid::Grid;
 use super::json::{NOT_A_CELL, read_cell, read_record, read_records, read_row, too_many_rows};
@@ -16,15 +16,15 @@ use serde_json::Value;
 /// A scoring request, decoded.
 #[derive(Debug)]
 pub struct ScoringRequest {
-    /// Its rows.
+    /// The rows, encoded for the model.
     pub block: RequestRows,
-    /// Where they stand.
+    /// The pointer to the list of rows.
     pub place: &'static str,
-    /// What its `params` ask for.
+    /// The outputs that `params` ask for.
     pub outputs: OutputRequest,
 }
 
-/// Where the rows may stand, and what leads to their list; exactly one of them must be there.
+/// The members that may hold the rows, and the pointer to each list; a request has exactly one of them.
 const TABLES: [(&str, &str); 4] = [
     ("dataframe_split", "/dataframe_split/data"),
     ("dataframe_records", "/dataframe_records"),
@@ -33,9 +33,9 @@ const TABLES: [(&str, &str); 4] = [
 ];
 
 impl ScoringRequest {
-    /// Reads a request of at most `limit` rows.
+    /// Reads a body of at most `limit` rows.
     pub fn read(body: &[u8], model: &FittedModel, limit: usize) -> Result<Self, Refusal> {
-        let mut json = Jiter::new(body).with_allow_inf_nan(); // to be refused with row and column
+        let mut json = Jiter::new(body).with_allow_inf_nan(); // bare NaN parses, so that a refusal can name its column
         if json.peek().map_err(|error| Refusal::json(&json, &error))? != Peek::Object {
             return Err(Refusal::not_an_object(&mut json));
         }
@@ -110,7 +110,7 @@ fn read_split(json: &mut Jiter, model: &FittedModel, limit: usize) -> Result<Req
     )
 }
 
-/// The names of a frame's columns; a frame whose columns nobody named has numbers, and its CSV their digits.
+/// The column names of a frame. Unnamed columns of pandas are numbers; CSV writes them as text.
 fn column_names(names: &Value) -> Option<Vec<String>> {
     let name = |name: &Value| match name {
         Value::String(text) => Some(text.clone()),
@@ -120,7 +120,7 @@ fn column_names(names: &Value) -> Option<Vec<String>> {
     names.as_array()?.iter().map(name).collect()
 }
 
-/// A list of rows, each a list, a record, or, for a model of one column, a cell.
+/// Reads a list of rows; each is a list, a record, or, if the model has one column, a cell.
 fn read_instances(json: &mut Jiter, model: &FittedModel, place: &str, limit: usize) -> Result<RequestRows, Refusal> {
     let (mut block, names) = (RequestRows::of(model), Names::of(model));
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
@@ -160,14 +160,15 @@ fn read_single(
     }
 }
 
-/// Rows as `instances`, or an object with a list for each column, in a body of so many bytes.
+/// Reads `inputs`: a list of rows as in `instances`, or an object with a list per column. The body has `bytes` bytes.
 fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize) -> Result<RequestRows, Refusal> {
     const PLACE: &str = "/inputs";
     let columns = &model.inputs.encoding.columns;
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Object {
         return read_instances(json, model, PLACE, limit);
     }
-    // A cell takes a byte at least, so that one long column alone does not make room for all.
+    // Each cell takes at least one byte, so a body has at most bytes/columns full rows: one long column must not
+    // reserve memory for all the others.
     let limit = limit.min(bytes / columns.len().max(1));
     let mut block = RequestRows::of(model);
     let mut names = Vec::new();
@@ -189,7 +190,7 @@ fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize
     if block.is_empty() { Err(Refusal::invalid(PLACE, "is empty")) } else { Ok(block) }
 }
 
-/// The cells of one column, each bare or in a list of its own; the first column makes the rows.
+/// Reads the cells of one column, each bare or in a list of one; the first column creates the rows.
 fn read_column(
     json: &mut Jiter,
     column: usize,
@@ -234,7 +235,7 @@ fn read_column(
     Ok(row)
 }
 
-/// `params`: what is asked for.
+/// Reads the outputs that `params` ask for.
 fn read_params(params: &Value) -> Result<OutputRequest, Refusal> {
     const KNOWN: [&str; 3] = ["outputs", "top_k", "delta"];
     let params = match params {

@@ -1,4 +1,4 @@
-//! Concurrent requests for one model, merged into one matrix product.
+//! Batching: concurrent requests for one model become one matrix product.
 
 use super::queue::{Queue, QueuedRows};
 use crate::model::{Extras, Predictions, Predictor};
@@ -11,39 +11,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How requests are merged.
+/// How rows of concurrent requests are put into batches.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchLimits {
-    /// Rows computed at once.
+    /// Most rows of a batch.
     pub batch_rows: usize,
-    /// How long a row may wait for company. With zero it waits only while all threads are busy.
+    /// How long a row may wait to be batched with others. With zero it waits only while all threads are busy.
     pub queue_delay: Duration,
-    /// Rows that may wait; more are refused.
+    /// Most rows that may wait; requests beyond that are refused.
     pub queue_rows: usize,
-    /// A request of so many rows is a batch by itself.
+    /// A request of this many rows or more is not batched with others.
     pub bypass_rows: usize,
 }
 
 /// Why a request got no predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// Too many rows wait already.
-    #[error("{waiting} rows wait for this model already, of at most {limit}")]
+    /// The queue of the model is full.
+    #[error("{waiting} rows are already waiting for this model; the limit is {limit}")]
     Full {
-        /// Rows.
+        /// Rows in the queue that count against the limit.
         waiting: usize,
-        /// Rows.
+        /// [`BatchLimits::queue_rows`].
         limit: usize,
     },
-    /// The deadline passed before the rows were computed.
+    /// The request's deadline passed first.
     #[error("the deadline passed before the rows were computed")]
     Expired,
-    /// Computing these rows panicked.
+    /// The predictor panicked on these rows; the log has the panic.
     #[error("computing the predictions panicked")]
     Panicked,
 }
 
-/// The queue of one model.
+/// One model with its queue of rows. Batches are computed on the threads of the pool, which all models share.
 pub struct Batcher {
     predictor: Arc<Predictor>,
     limits: BatchLimits,
@@ -53,7 +53,7 @@ pub struct Batcher {
 }
 
 impl Batcher {
-    /// An empty queue.
+    /// A batcher whose queue is empty.
     pub fn new(
         predictor: Arc<Predictor>,
         limits: BatchLimits,
@@ -63,20 +63,20 @@ impl Batcher {
         Arc::new(Self { predictor, limits, pool, meters, queue: Mutex::default() })
     }
 
-    /// The predictions of a block of rows, computed together with what else is waiting. With `patient` the rows are
-    /// taken even when too many wait, and take no room from others: for callers that bring one block at a time.
+    /// The predictions of a block of rows, batched with other waiting rows. Rows that are `exempt` from the queue limit
+    /// are accepted when the queue is full and do not count against it: for callers that send one block at a time.
     pub async fn predict(
         self: &Arc<Self>,
         block: RequestRows,
         extras: Extras,
         deadline: Instant,
-        patient: bool,
+        exempt: bool,
     ) -> Result<Predictions, BatchError> {
-        let replies = self.enqueue(block, extras, deadline, patient)?;
-        let mut waiting = Waiting { meters: &self.meters, over: false };
+        let replies = self.enqueue(block, extras, deadline, exempt)?;
+        let mut guard = DisconnectGuard { meters: &self.meters, done: false };
         let mut parts = Vec::with_capacity(replies.len());
         let mut failed = None;
-        // The last is waited for first: by then the others have mostly come, and nobody is woken for each.
+        // Wait for the last reply first: the others have mostly arrived by then, so the task is woken once.
         for reply in replies.into_iter().rev() {
             let outcome = tokio::time::timeout_at(deadline.into(), reply).await;
             let outcome = outcome.map_err(|_| BatchError::Expired);
@@ -88,21 +88,21 @@ impl Batcher {
                 }
             }
         }
-        waiting.over = true;
+        guard.done = true;
         parts.reverse();
         failed.map_or_else(|| Ok(joined(parts)), Err)
     }
 
-    /// Puts the rows into the queue, cut into batches.
+    /// Adds the rows to the queue in pieces of at most one batch.
     fn enqueue(
         self: &Arc<Self>,
         block: RequestRows,
         extras: Extras,
         deadline: Instant,
-        patient: bool,
+        exempt: bool,
     ) -> Result<Vec<oneshot::Receiver<Result<Predictions, BatchError>>>, BatchError> {
         let (rows, since, block) = (block.len(), Instant::now(), Arc::new(block));
-        let (counted, bulk) = (!patient, rows >= self.limits.bypass_rows);
+        let (counted, bulk) = (!exempt, rows >= self.limits.bypass_rows);
         let mut queue = self.lock();
         if counted {
             queue.admit(rows, self.limits.queue_rows, since)?;
@@ -115,21 +115,22 @@ impl Batcher {
             queue.push(QueuedRows { block, range, extras, since, deadline, counted, reply }, bulk);
             replies.push(receiver);
         }
-        self.call(queue, since);
+        self.dispatch(queue, since);
         Ok(replies)
     }
 
-    /// Calls threads for what waits. While it waits for company none is taken from other models.
-    fn call(self: &Arc<Self>, mut queue: MutexGuard<Queue>, now: Instant) {
-        let called = match queue.patience(&self.limits, now) {
-            None => queue.call(self.pool.threads()),
+    /// Requests threads for the rows in the queue, or sets a timer while they wait to be batched: a waiting row keeps no
+    /// thread from other models.
+    fn dispatch(self: &Arc<Self>, mut queue: MutexGuard<Queue>, now: Instant) {
+        let threads = match queue.batching_deadline(&self.limits, now) {
+            None => queue.request_threads(self.pool.threads()),
             Some(until) => {
-                if queue.begin_timing() {
+                if queue.start_timer() {
                     let batcher = Arc::clone(self);
                     self.pool.run_at(until, move || {
                         let mut queue = batcher.lock();
-                        queue.end_timing();
-                        batcher.call(queue, Instant::now());
+                        queue.timer_fired();
+                        batcher.dispatch(queue, Instant::now());
                     });
                 }
                 0
@@ -137,17 +138,13 @@ impl Batcher {
         };
         self.meters.queued(queue.rows());
         drop(queue);
-        self.schedule(called);
-    }
-
-    fn schedule(self: &Arc<Self>, threads: usize) {
         for _ in 0..threads {
             let batcher = Arc::clone(self);
             self.pool.run(move || batcher.work());
         }
     }
 
-    /// Computes one batch, then goes to the end of the pool's line if more waits: models take turns.
+    /// Computes one batch. If rows are left, a new task goes to the end of the pool's queue, so that models take turns.
     fn work(self: &Arc<Self>) {
         let batch = self.next_batch();
         let computed = !batch.is_empty();
@@ -156,12 +153,11 @@ impl Batcher {
         }
         let mut queue = self.lock();
         if computed {
-            queue.computed();
+            queue.finish_batch();
         }
-        self.call(queue, Instant::now());
+        self.dispatch(queue, Instant::now());
     }
 
-    /// Takes entries that go together.
     fn next_batch(&self) -> Vec<QueuedRows> {
         let mut queue = self.lock();
         let batch = queue.take(&self.limits, Instant::now());
@@ -184,13 +180,13 @@ impl Batcher {
                 };
                 batch.iter().map(cut).collect()
             }
-            // Whatever it was, one request must not fail the others.
+            // One request must not fail the others: each is computed alone.
             Err(_) if batch.len() > 1 => {
                 batch.iter().map(|entry| self.predict_together(std::slice::from_ref(entry))).collect()
             }
             Err(error) => vec![Err(error)],
         };
-        // Who has an answer finds it counted.
+        // Counted before it is sent: a client that has its answer finds it in the metrics.
         self.meters.compute.observe(start.elapsed());
         for (entry, outcome) in batch.into_iter().zip(outcomes) {
             entry.answer(outcome);
@@ -209,21 +205,21 @@ impl Batcher {
     }
 }
 
-/// A request that waits. Dropped before its end, its sender has gone away.
-struct Waiting<'a> {
+/// Counts a client that disconnects: then the future of its request is dropped before it is done.
+struct DisconnectGuard<'a> {
     meters: &'a ModelMeters,
-    over: bool,
+    done: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
-        if !self.over {
+        if !self.done {
             self.meters.shed(ShedReason::Disconnected);
         }
     }
 }
 
-/// Some rows of predictions.
+/// A copy of some rows of predictions.
 fn part(predictions: &Predictions, rows: Range<usize>) -> Predictions {
     let cut = |all: &Array2<f64>| all.slice(s![rows.clone(), ..]).to_owned();
     Predictions {
@@ -233,7 +229,7 @@ fn part(predictions: &Predictions, rows: Range<usize>) -> Predictions {
     }
 }
 
-/// Parts of a request, one after the other.
+/// The predictions of the pieces of one request, in order.
 fn joined(mut parts: Vec<Predictions>) -> Predictions {
     if parts.len() == 1 {
         return parts.remove(0);

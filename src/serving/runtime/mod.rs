@@ -1,19 +1,16 @@
-//! Models in memory and the threads that compute their predictions.
+//! Models in memory, the queues of rows in front of them, and the threads that compute predictions.
 
-/// Threads that predict.
+/// Prediction threads.
 pub(crate) mod pool;
 
-/// Tasks for later.
-pub(crate) mod timer;
-
-/// Rows that wait for a thread.
+/// The rows that wait for one model.
 pub(crate) mod queue;
 
-/// Concurrent requests merged into one product.
+/// Batching of concurrent requests.
 pub(crate) mod batcher;
 
-/// A model made ready before anyone is told that it is there.
+/// A first prediction before a model is served.
 pub(crate) mod warm_up;
 
-/// Models in memory, under a budget.
+/// Ready models, within a memory budget.
 pub(crate) mod model_cache;

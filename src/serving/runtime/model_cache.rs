@@ -1,4 +1,4 @@
-//! Models in memory: read when first asked for, dropped when others need the room.
+//! The model cache: models are read when first requested and evicted, least recently used first, to stay within a budget.
 
 use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
 use crate::serving::{BatchLimits, Batcher, NotReady, PredictionPool, make_ready};
@@ -6,36 +6,36 @@ use crate::telemetry::{ModelMeters, PredictionMetrics};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A version of a model ready to predict. Requests in flight keep the one they began with.
+/// A version of a model in memory. A request in flight keeps its own, whatever happens to the cache.
 pub struct ReadyModel {
-    /// Which it is.
+    /// Its name, version and artifact.
     pub entry: Arc<ModelVersion>,
-    /// That computes.
+    /// Warmed up.
     pub predictor: Arc<Predictor>,
-    /// That merges concurrent requests.
+    /// Its queue.
     pub batcher: Arc<Batcher>,
-    /// That count.
+    /// Its metrics.
     pub meters: Arc<ModelMeters>,
 }
 
-/// Why a model cannot be had.
+/// Why a model cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelCacheError {
-    /// It was unloaded and not loaded again.
+    /// An operator unloaded it.
     #[error("model '{name}' is unloaded; load it first")]
     Unloaded {
-        /// Of the model.
+        /// The model's name.
         name: String,
     },
-    /// It is not there or not readable.
+    /// It does not exist, or its artifact cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// It is there and cannot predict.
+    /// Its warm-up failed.
     #[error(transparent)]
     NotReady(#[from] NotReady),
 }
 
-/// Ready models by artifact, least recently used dropped first; clones share it.
+/// Ready models by artifact; clones share one cache.
 #[derive(Clone)]
 pub struct ModelCache {
     registry: ModelRegistry,
@@ -53,9 +53,9 @@ struct Settings {
 #[derive(Default)]
 struct CacheState {
     ready: BTreeMap<String, CachedModel>,
-    /// Held while an artifact is read, so that it is read once however many ask for it.
+    /// A lock held while an artifact is read, so that concurrent requests read it once.
     loading: HashMap<String, Arc<Mutex<()>>>,
-    /// Models that shall not be served.
+    /// Models that an operator unloaded.
     unloaded: HashSet<String>,
     bytes: usize,
     clock: u64,
@@ -68,7 +68,7 @@ struct CachedModel {
 }
 
 impl ModelCache {
-    /// An empty model_cache.
+    /// An empty cache of at most `budget_bytes`.
     pub fn new(
         registry: ModelRegistry,
         budget_bytes: usize,
@@ -80,7 +80,7 @@ impl ModelCache {
         Self { registry, settings, state: Arc::default() }
     }
 
-    /// The model if it is in memory: never blocks for long.
+    /// The model if it is in memory. Does not touch the disk.
     pub fn ready(&self, version: &ModelVersion) -> Result<Option<Arc<ReadyModel>>, ModelCacheError> {
         let mut state = self.state();
         if !state.unloaded.is_empty() && state.unloaded.contains(&version.name) {
@@ -89,7 +89,7 @@ impl ModelCache {
         Ok(state.touch(&version.artifact))
     }
 
-    /// The model, read from disk and tried out where needed. Blocks on that.
+    /// The model, read from disk and warmed up if it is not in memory. Blocks meanwhile.
     pub fn get(&self, version: &Arc<ModelVersion>) -> Result<Arc<ReadyModel>, ModelCacheError> {
         if let Some(model) = self.ready(version)? {
             return Ok(model);
@@ -98,12 +98,13 @@ impl ModelCache {
         let outcome = {
             let _alone = loading.lock().unwrap_or_else(PoisonError::into_inner);
             match self.ready(version)? {
-                Some(model) => Ok(model), // another request was faster
+                Some(model) => Ok(model), // another request has read it
                 None => self.read(version),
             }
         };
         let mut state = self.state();
-        // The map's and ours; whoever else waits for it must find the same lock as those who come next.
+        // Two references, the map's and ours, mean that nobody waits for the lock. Otherwise it stays, so that
+        // later requests find the same one.
         if Arc::strong_count(&loading) <= 2 {
             state.loading.remove(&version.artifact);
         }
@@ -115,21 +116,21 @@ impl ModelCache {
         let model = FittedModel { statistics: None, ..self.registry.load(version)? }; // predictions need none
         let model = self.assemble(version, make_ready(model)?);
         let mut state = self.state();
-        // Deleted or replaced meanwhile, it serves whom it was read for and nobody else. Who deletes it now comes
-        // after us to this lock.
+        // A version that was deleted or replaced meanwhile serves this request and is not kept. One that is deleted
+        // from now on is removed from the cache once this lock is free.
         let known = self.registry.find(&version.name, Some(version.version));
         if known.is_ok_and(|known| known.artifact == version.artifact) {
-            self.shelve(&mut state, &model);
+            self.keep(&mut state, &model);
         } else if !state.has(version) {
             model.meters.forget();
         }
         Ok(model)
     }
 
-    /// Takes in a version that is ready: before it is visible, so that nobody waits for it.
+    /// Adds a version that is warmed up, before it is published: its first request does not wait for a read.
     pub fn put(&self, version: &Arc<ModelVersion>, predictor: Predictor) {
         let model = self.assemble(version, predictor.without_statistics());
-        self.shelve(&mut self.state(), &model);
+        self.keep(&mut self.state(), &model);
     }
 
     fn assemble(&self, version: &Arc<ModelVersion>, predictor: Predictor) -> Arc<ReadyModel> {
@@ -140,7 +141,8 @@ impl ModelCache {
         Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters })
     }
 
-    fn shelve(&self, state: &mut CacheState, model: &Arc<ReadyModel>) {
+    /// Puts a model into the cache, unless it was unloaded.
+    fn keep(&self, state: &mut CacheState, model: &Arc<ReadyModel>) {
         if !state.unloaded.contains(&model.entry.name) {
             let bytes = model.predictor.memory_bytes();
             state.make_room(bytes, self.settings.budget_bytes);
@@ -148,18 +150,18 @@ impl ModelCache {
         }
     }
 
-    /// Drops an artifact that another one took the place of.
+    /// Evicts an artifact that was replaced by another.
     pub fn release(&self, version: &ModelVersion) {
         self.state().remove(&version.artifact);
     }
 
-    /// Forgets a version that was deleted.
+    /// Evicts a version that was deleted, and drops its metrics.
     pub fn forget(&self, version: &ModelVersion) {
         self.state().remove(&version.artifact);
         self.settings.metrics.forget(&version.name, version.version);
     }
 
-    /// Drops all versions of a model from memory and serves it no more until it is loaded.
+    /// Evicts all versions of a model and refuses requests for it until [`load`](Self::load).
     pub fn unload(&self, name: &str) {
         let mut state = self.state();
         state.unloaded.insert(name.to_owned());
@@ -170,18 +172,18 @@ impl ModelCache {
         }
     }
 
-    /// Serves a model again.
+    /// Allows requests for a model again; its versions are read when they are requested.
     pub fn load(&self, name: &str) {
         self.state().unloaded.remove(name);
     }
 
-    /// Whether a version is in memory, tried out and served.
+    /// Whether a version is in memory and not unloaded.
     pub fn holds(&self, version: &ModelVersion) -> bool {
         let state = self.state();
         state.ready.contains_key(&version.artifact) && !state.unloaded.contains(&version.name)
     }
 
-    /// Everything in memory, by name and version.
+    /// All models in memory, ordered by name and version.
     pub fn all(&self) -> Vec<Arc<ReadyModel>> {
         let mut all: Vec<Arc<ReadyModel>> = self.state().ready.values().map(|entry| Arc::clone(&entry.model)).collect();
         all.sort_by(|left, right| {
@@ -208,13 +210,13 @@ impl CacheState {
         Some(Arc::clone(&entry.model))
     }
 
-    /// Drops what was not used for longest. A model larger than the whole budget still gets in,
-    /// alone: refusing it would make it useless.
+    /// Evicts the least recently used models. One larger than the whole budget is kept alone: otherwise it could not be
+    /// served at all.
     fn make_room(&mut self, wanted: usize, budget: usize) {
         while self.bytes + wanted > budget {
             let oldest = self.ready.iter().min_by_key(|(_, entry)| entry.last_used).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else { break };
-            tracing::debug!(artifact = oldest, "dropped from memory");
+            tracing::debug!(artifact = oldest, "evicted a model from memory");
             self.remove(&oldest);
         }
     }
@@ -236,7 +238,7 @@ impl CacheState {
         Some(entry.model)
     }
 
-    /// Of all artifacts of a version: there are two while one takes the place of the other.
+    /// The bytes of all artifacts of a version: there are two while one replaces the other.
     fn bytes_of(&self, version: &ModelVersion) -> usize {
         let of_version = |entry: &&CachedModel| is_same(&entry.model.entry, version);
         self.ready.values().filter(of_version).map(|entry| entry.bytes).sum()
@@ -258,10 +260,11 @@ mod tests {
     use crate::storage::database::Database;
     use crate::storage::files::DataDir;
     use std::time::Duration;
+    use tokio::runtime::Handle;
 
     const ARTIFACT: &[u8] = include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner");
 
-    /// A model_cache with one published model on it.
+    /// A cache over a registry with one published model.
     fn model_cache() -> (ModelCache, Arc<ModelVersion>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDir::open(folder.path()).unwrap();
@@ -269,15 +272,16 @@ mod tests {
         let registry = ModelRegistry::open(directory, database).unwrap();
         let limits = BatchLimits { batch_rows: 8, queue_delay: Duration::ZERO, queue_rows: 8, bypass_rows: 4 };
         let metrics = crate::telemetry::Metrics::new().predictions;
-        let model_cache = ModelCache::new(registry, 1 << 30, limits, PredictionPool::start(1).unwrap(), metrics);
+        let model_cache =
+            ModelCache::new(registry, 1 << 30, limits, PredictionPool::start(1, Handle::current()).unwrap(), metrics);
         let model = decode(ARTIFACT).unwrap();
         let stored = model_cache.registry.store("first", &model).unwrap();
         let version = model_cache.registry.publish("m", &stored, "{}", None, |_| ()).unwrap();
         (model_cache, version, folder)
     }
 
-    #[test]
-    fn however_many_ask_an_artifact_is_read_once() {
+    #[tokio::test]
+    async fn however_many_ask_an_artifact_is_read_once() {
         let (model_cache, version, _folder) = model_cache();
         let models: Vec<Arc<ReadyModel>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| model_cache.get(&version).unwrap())).collect();
@@ -289,8 +293,8 @@ mod tests {
         assert!(state.loading.is_empty());
     }
 
-    #[test]
-    fn an_artifact_that_takes_its_own_place_is_counted_once() {
+    #[tokio::test]
+    async fn an_artifact_that_takes_its_own_place_is_counted_once() {
         let (model_cache, version, _folder) = model_cache();
         let model = model_cache.get(&version).unwrap();
         let mut state = model_cache.state();
@@ -302,8 +306,8 @@ mod tests {
         assert!(bytes > 100);
     }
 
-    #[test]
-    fn what_was_deleted_while_it_was_read_serves_once_and_is_not_kept() {
+    #[tokio::test]
+    async fn what_was_deleted_while_it_was_read_serves_once_and_is_not_kept() {
         let (model_cache, version, _folder) = model_cache();
         // As if it had been found before it was deleted, and its file opened before it was removed.
         let gone = Arc::new(ModelVersion { version: 7, ..(*version).clone() });

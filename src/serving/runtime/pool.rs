@@ -1,40 +1,44 @@
-//! Threads that predict, apart from those that train and those that serve sockets.
+//! The prediction threads, separate from those that train and those that serve sockets.
 
-use super::timer::Timer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tokio::runtime::Handle;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// A handle to the prediction threads, which end with the last handle. Tasks run in the order they come; what may
-/// wait is limited where tasks are made.
+/// A handle to the prediction threads, which end with the last handle. Tasks run in the order they are given; the queues
+/// of the models limit how many there are.
 #[derive(Clone)]
 pub struct PredictionPool {
     tasks: Sender<Task>,
-    timer: Timer,
+    runtime: Handle,
     threads: usize,
 }
 
 impl PredictionPool {
-    /// Starts the threads.
-    pub fn start(threads: usize) -> std::io::Result<Self> {
+    /// Starts the threads; `runtime` keeps the time for [`run_at`](Self::run_at).
+    pub fn start(threads: usize, runtime: Handle) -> std::io::Result<Self> {
         let (tasks, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         for number in 0..threads {
             let waiting = Arc::clone(&waiting);
             std::thread::Builder::new().name(format!("predict-{number}")).spawn(move || work(&waiting))?;
         }
-        Ok(Self { tasks, timer: Timer::start()?, threads })
+        Ok(Self { tasks, runtime, threads })
     }
 
-    /// Runs a short task when the time has come, on none of the threads.
-    pub(crate) fn run_at(&self, time: Instant, task: impl FnOnce() + Send + 'static) {
-        self.timer.run_at(time, task);
+    /// Runs a short task at a time, to the millisecond, on a thread of the async runtime: one that predicts must not
+    /// wait while other models have rows.
+    pub(super) fn run_at(&self, time: Instant, task: impl FnOnce() + Send + 'static) {
+        self.runtime.spawn(async move {
+            tokio::time::sleep_until(time.into()).await;
+            task();
+        });
     }
 
-    /// How many threads there are.
+    /// The number of prediction threads.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -50,9 +54,31 @@ fn work(waiting: &Mutex<Receiver<Task>>) {
     loop {
         let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(task) = task else { return };
-        // A task tells its own panics to whoever waits for it; the thread goes on.
+        // Whoever waits for the task learns of the panic from its dropped reply; the thread goes on.
         if catch_unwind(AssertUnwindSafe(task)).is_err() {
             tracing::error!("a prediction task panicked");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn tasks_run_in_the_order_of_their_times_and_not_before() {
+        let pool = PredictionPool::start(1, Handle::current()).unwrap();
+        let (ran, mut order) = mpsc::unbounded_channel();
+        let start = Instant::now();
+        for milliseconds in [60, 20, 40] {
+            let ran = ran.clone();
+            let time = start + Duration::from_millis(milliseconds);
+            pool.run_at(time, move || ran.send((milliseconds, Instant::now() >= time)).unwrap());
+        }
+        for milliseconds in [20, 40, 60] {
+            assert_eq!(order.recv().await, Some((milliseconds, true)));
         }
     }
 }

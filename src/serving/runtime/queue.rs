@@ -1,4 +1,4 @@
-//! Rows that wait for a thread: small requests before large ones, and nobody for ever.
+//! The queue of one model: small requests before large ones, which still get every fifth batch.
 
 use crate::model::{Extras, Predictions};
 use crate::serving::{BatchError, BatchLimits, RequestRows};
@@ -8,23 +8,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Batches of small requests before one of a large request has its turn.
+/// Batches of small requests between two of large ones.
 const QUICK_TURNS: usize = 4;
 
-/// Entries that ask for something else and are passed over when a batch is put together.
+/// Most entries skipped, because they ask for other outputs, while a batch is put together.
 const PASSED_OVER: usize = 64;
 
-/// How often a full queue is searched for entries that nobody waits for.
+/// A full queue is searched for abandoned entries at most this often.
 const PURGE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Rows that wait.
+/// An entry of the queue: rows of one request, at most one batch of them.
 pub(crate) struct QueuedRows {
     pub(crate) block: Arc<RequestRows>,
     pub(crate) range: Range<usize>,
     pub(crate) extras: Extras,
     pub(crate) since: Instant,
     pub(crate) deadline: Instant,
-    /// Whether it counts against the limit.
+    /// Whether the rows count against the queue limit.
     pub(crate) counted: bool,
     pub(crate) reply: oneshot::Sender<Result<Predictions, BatchError>>,
 }
@@ -34,46 +34,46 @@ impl QueuedRows {
         self.range.len()
     }
 
-    /// Whether nobody waits for it any more.
-    fn is_dead(&self, now: Instant) -> bool {
+    /// Whether the client has gone or the deadline has passed.
+    fn is_abandoned(&self, now: Instant) -> bool {
         self.reply.is_closed() || now >= self.deadline
     }
 
     pub(crate) fn answer(self, outcome: Result<Predictions, BatchError>) {
-        let _ = self.reply.send(outcome); // a sender that went away wants no answer
+        let _ = self.reply.send(outcome); // the client may have disconnected
     }
 }
 
-/// The entries of one model in two lanes, and the threads that are at them.
+/// The entries of one model in two lanes, and how many threads are at work on them.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// Of small requests.
+    /// Small requests.
     quick: VecDeque<QueuedRows>,
-    /// Of requests that are batches by themselves.
+    /// Pieces of requests too large to be batched with others.
     bulk: VecDeque<QueuedRows>,
-    /// Batches taken from `quick` since `bulk` had its turn.
+    /// Batches taken from `quick` since the last one from `bulk`.
     quick_turns: usize,
     /// Rows in both lanes.
     rows: usize,
-    /// Those of them that count against the limit.
+    /// Rows in both lanes that count against the limit.
     counted: usize,
-    /// Threads asked for that have no batch yet.
-    called: usize,
-    /// Threads that compute.
+    /// Tasks given to the pool that have not taken a batch yet.
+    requested: usize,
+    /// Threads that compute a batch.
     computing: usize,
-    /// Whether a task is due when the first has waited long enough.
-    timed: bool,
+    /// Whether a timer will dispatch the waiting rows.
+    timer_running: bool,
     purged: Option<Instant>,
 }
 
 impl Queue {
-    /// Rows that wait.
+    /// Rows in both lanes.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Refuses a request that would make too many rows wait. One larger than the limit is taken when nothing else
-    /// waits.
+    /// Refuses a request that would take the queue over its limit. One larger than the limit is accepted when the queue
+    /// is empty.
     pub(crate) fn admit(&mut self, rows: usize, limit: usize, now: Instant) -> Result<(), BatchError> {
         if self.is_full(rows, limit) && self.purged.is_none_or(|last| now >= last + PURGE_INTERVAL) {
             self.purge(now);
@@ -85,16 +85,16 @@ impl Queue {
         self.counted > 0 && self.counted + rows > limit
     }
 
-    /// Drops what nobody waits for any more.
+    /// Drops abandoned entries.
     fn purge(&mut self, now: Instant) {
         self.purged = Some(now);
         for bulk in [false, true] {
             let all = std::mem::take(self.lane(bulk));
-            let (dead, alive): (VecDeque<QueuedRows>, VecDeque<QueuedRows>) =
-                all.into_iter().partition(|e| e.is_dead(now));
+            let (abandoned, alive): (VecDeque<QueuedRows>, VecDeque<QueuedRows>) =
+                all.into_iter().partition(|e| e.is_abandoned(now));
             *self.lane(bulk) = alive;
-            for entry in dead {
-                self.drop_dead(entry);
+            for entry in abandoned {
+                self.drop_abandoned(entry);
             }
         }
     }
@@ -105,40 +105,40 @@ impl Queue {
         self.lane(bulk).push_back(entry);
     }
 
-    /// How many of the idle threads to call, so that every entry that waits has one.
-    pub(crate) fn call(&mut self, threads: usize) -> usize {
-        let idle = threads.saturating_sub(self.called + self.computing);
-        let wanted = (self.quick.len() + self.bulk.len()).saturating_sub(self.called).min(idle);
-        self.called += wanted;
+    /// How many more tasks to give to the pool: one for each waiting entry, while threads are idle.
+    pub(crate) fn request_threads(&mut self, threads: usize) -> usize {
+        let idle = threads.saturating_sub(self.requested + self.computing);
+        let wanted = (self.quick.len() + self.bulk.len()).saturating_sub(self.requested).min(idle);
+        self.requested += wanted;
         wanted
     }
 
-    /// Whether nothing looks after what waits for company yet; from now on something does.
-    pub(crate) fn begin_timing(&mut self) -> bool {
-        !std::mem::replace(&mut self.timed, true)
+    /// Notes that a timer runs; false if one ran already.
+    pub(crate) fn start_timer(&mut self) -> bool {
+        !std::mem::replace(&mut self.timer_running, true)
     }
 
-    /// The time has come.
-    pub(crate) fn end_timing(&mut self) {
-        self.timed = false;
+    /// Notes that no timer runs any more.
+    pub(crate) fn timer_fired(&mut self) {
+        self.timer_running = false;
     }
 
-    /// Until when what waits does so for company; none when there is no reason to.
-    pub(crate) fn patience(&mut self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
-        // Whoever comes after one that is gone waits for company as if alone.
-        while self.quick.front().is_some_and(|entry| entry.is_dead(now))
-            && let Some(gone) = self.quick.pop_front()
+    /// Until when the waiting rows may wait to be batched; none if a batch is due now.
+    pub(crate) fn batching_deadline(&mut self, limits: &BatchLimits, now: Instant) -> Option<Instant> {
+        // The deadline is that of the first row that is still wanted.
+        while self.quick.front().is_some_and(|entry| entry.is_abandoned(now))
+            && let Some(abandoned) = self.quick.pop_front()
         {
-            self.drop_dead(gone);
+            self.drop_abandoned(abandoned);
         }
-        // What is large is a batch by itself, and must not wait for others that do.
+        // Large requests are not batched with others, so they do not wait.
         let first = self.quick.front().filter(|_| self.bulk.is_empty() && self.rows < limits.batch_rows)?;
         let until = (first.since + limits.queue_delay).min(first.deadline);
         (now < until).then_some(until)
     }
 
-    /// The entries that go together next, at most a batch of rows; what nobody waits for any more is dropped. With
-    /// any, the thread that was called computes from now on.
+    /// The entries of the next batch: all ask for the same outputs. Abandoned ones are dropped. If any are left, the
+    /// calling thread counts as computing until [`finish_batch`](Self::finish_batch).
     pub(crate) fn take(&mut self, limits: &BatchLimits, now: Instant) -> Vec<QueuedRows> {
         let bulk = self.is_turn_of_bulk();
         self.quick_turns = if bulk || self.bulk.is_empty() { 0 } else { self.quick_turns + 1 };
@@ -150,8 +150,8 @@ impl Queue {
             let fits = batch.first().is_none_or(|first| {
                 rows + entry.rows() <= limits.batch_rows && first.rows().max(entry.rows()) < limits.bypass_rows
             });
-            if entry.is_dead(now) {
-                self.drop_dead(entry);
+            if entry.is_abandoned(now) {
+                self.drop_abandoned(entry);
             } else if same && fits {
                 rows += entry.rows();
                 self.uncount(&entry);
@@ -166,13 +166,13 @@ impl Queue {
         for entry in others.into_iter().rev() {
             self.lane(bulk).push_front(entry);
         }
-        self.called -= 1;
+        self.requested -= 1;
         self.computing += usize::from(!batch.is_empty());
         batch
     }
 
-    /// A thread has computed its batch.
-    pub(crate) fn computed(&mut self) {
+    /// Notes that a thread has computed its batch.
+    pub(crate) fn finish_batch(&mut self) {
         self.computing -= 1;
     }
 
@@ -189,7 +189,7 @@ impl Queue {
         self.counted -= if entry.counted { entry.rows() } else { 0 };
     }
 
-    fn drop_dead(&mut self, entry: QueuedRows) {
+    fn drop_abandoned(&mut self, entry: QueuedRows) {
         self.uncount(&entry);
         entry.answer(Err(BatchError::Expired));
     }
@@ -220,17 +220,17 @@ mod tests {
         let mut queue = Queue::default();
         let (first, _a) = entry(1, false);
         queue.push(first, false);
-        assert_eq!(queue.call(2), 1);
+        assert_eq!(queue.request_threads(2), 1);
         assert_eq!(queue.take(&LIMITS, Instant::now()).len(), 1);
         let (second, _b) = entry(1, false);
         queue.push(second, false);
-        assert_eq!((queue.call(2), queue.call(2)), (1, 0));
+        assert_eq!((queue.request_threads(2), queue.request_threads(2)), (1, 0));
         assert_eq!(queue.take(&LIMITS, Instant::now()).len(), 1);
         let (third, _c) = entry(1, false);
         queue.push(third, false);
-        assert_eq!(queue.call(2), 0, "both threads compute");
-        queue.computed();
-        assert_eq!(queue.call(2), 1);
+        assert_eq!(queue.request_threads(2), 0, "both threads compute");
+        queue.finish_batch();
+        assert_eq!(queue.request_threads(2), 1);
     }
 
     #[test]
@@ -246,14 +246,14 @@ mod tests {
         }
         let mut batches = Vec::new();
         while queue.rows() > 0 {
-            queue.call(1);
+            queue.request_threads(1);
             batches.push(sizes(&queue.take(&LIMITS, Instant::now())));
-            queue.computed();
+            queue.finish_batch();
         }
         let quick = || vec![3, 3];
         let expected = [quick(), quick(), quick(), quick(), vec![8], quick(), quick(), vec![8], vec![8]];
         assert_eq!(batches, expected);
-        assert_eq!((queue.counted, queue.computing, queue.called), (0, 0, 0));
+        assert_eq!((queue.counted, queue.computing, queue.requested), (0, 0, 0));
     }
 
     #[test]
@@ -265,14 +265,14 @@ mod tests {
             queue.push(entry, false);
             replies.push(reply);
         }
-        queue.call(1);
+        queue.request_threads(1);
         assert_eq!(sizes(&queue.take(&LIMITS, Instant::now())), [1, 3]);
-        queue.call(2);
+        queue.request_threads(2);
         assert_eq!(sizes(&queue.take(&LIMITS, Instant::now())), [2, 1]);
     }
 
     #[test]
-    fn what_nobody_waits_for_makes_room_and_tables_take_none() {
+    fn abandoned_entries_make_room_and_exempt_ones_take_none() {
         let mut queue = Queue::default();
         let now = Instant::now();
         let (gone, reply) = entry(16, false);
@@ -291,23 +291,27 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_company_that_is_not_needed() {
+    fn rows_wait_for_a_batch_only_while_one_can_form() {
         let mut queue = Queue::default();
         let now = Instant::now();
-        assert_eq!(queue.patience(&LIMITS, now), None);
+        assert_eq!(queue.batching_deadline(&LIMITS, now), None);
         let (mut small, _small) = entry(1, false);
         small.deadline = now + Duration::from_secs(5);
         queue.push(small, false);
-        assert_eq!(queue.patience(&LIMITS, now), Some(now + Duration::from_secs(5)), "at most until its deadline");
+        assert_eq!(
+            queue.batching_deadline(&LIMITS, now),
+            Some(now + Duration::from_secs(5)),
+            "at most until its deadline"
+        );
         let (next, _next) = entry(1, false);
         let until = next.since + LIMITS.queue_delay;
         queue.push(next, false);
-        assert_eq!(queue.patience(&LIMITS, now + Duration::from_secs(6)), Some(until), "the first is gone");
+        assert_eq!(queue.batching_deadline(&LIMITS, now + Duration::from_secs(6)), Some(until), "the first is gone");
         assert_eq!(queue.rows(), 1);
-        assert_eq!(queue.patience(&LIMITS, until), None);
+        assert_eq!(queue.batching_deadline(&LIMITS, until), None);
         let mut queue = Queue::default();
         let (large, _large) = entry(LIMITS.bypass_rows, false);
         queue.push(large, true);
-        assert_eq!(queue.patience(&LIMITS, now), None);
+        assert_eq!(queue.batching_deadline(&LIMITS, now), None);
     }
 }

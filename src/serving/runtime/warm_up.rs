@@ -1,15 +1,15 @@
-//! A model made ready before anyone is told that it is there.
+//! Warm-up: every model makes a prediction before it is served.
 
 use crate::model::{Extras, FittedModel, Predictor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A model that cannot predict; the log has the panic.
+/// The warm-up prediction panicked; the log has the panic.
 #[derive(Debug, thiserror::Error)]
-#[error("the model cannot be used: its first prediction failed")]
+#[error("the model cannot be used: its warm-up prediction failed")]
 pub struct NotReady;
 
-/// The predictor of a model, tried out. What a model is made of may come from a file of anyone's, so that one which
-/// passed every check and panics nevertheless is an answer, not the end of a thread.
+/// The predictor of a model after a warm-up prediction. An artifact is foreign data: one that passes every check and
+/// panics nevertheless is an error, not the end of a thread.
 pub fn make_ready(model: FittedModel) -> Result<Predictor, NotReady> {
     let prepare = || {
         let predictor = Predictor::new(model);
@@ -19,8 +19,8 @@ pub fn make_ready(model: FittedModel) -> Result<Predictor, NotReady> {
     catch_unwind(AssertUnwindSafe(prepare)).map_err(|_| NotReady)
 }
 
-/// A first prediction, of a row with every cell missing and with all that the model keeps: code and weights are in
-/// the caches when the first request comes.
+/// Predicts a row whose cells are all missing, with every output that the model keeps: code and weights are in the CPU
+/// caches when the first request comes.
 fn warm_up(predictor: &Predictor) {
     let row = vec![f64::NAN; predictor.model().inputs.encoding.columns.len()];
     predictor.compute(&[&row], Extras { spreads: true, error_bars: true });
