@@ -18,6 +18,7 @@ mod routes;
 /// The shortcut for predictions in front of the route table.
 mod dispatch;
 
+pub use crate::telemetry::PredictionRoute;
 pub use dispatch::Dispatch;
 pub use http::connections::{Handler, serve};
 pub use http::error_code::ErrorCode;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// Reads one value, and nothing after it. An error of the data category is a repeated member.
-pub fn read(text: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn read(text: &[u8]) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Unique.deserialize(&mut reader)?;
     reader.end().map(|()| value)

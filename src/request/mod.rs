@@ -4,7 +4,7 @@
 pub(crate) mod problem;
 
 /// JSON values without repeated members.
-pub mod json;
+pub(crate) mod json;
 
 /// The known word nearest to an unknown one.
-pub mod suggest;
+pub(crate) mod suggest;

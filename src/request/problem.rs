@@ -17,6 +17,6 @@ impl Problem {
 }
 
 /// The JSON pointer to a member of `parent`, escaped. [RFC 6901]
-pub fn pointer(parent: &str, member: &str) -> String {
+pub(crate) fn pointer(parent: &str, member: &str) -> String {
     format!("{parent}/{}", member.replace('~', "~0").replace('/', "~1"))
 }

@@ -1,7 +1,7 @@
 //! "Did you mean": the known word nearest to an unknown one.
 
 /// `; did you mean 'x'?` with the nearest of `known`, or an empty text if none is near.
-pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> String {
     const NEAR: f64 = 0.7;
     let similarity = |word: &str| strsim::jaro_winkler(&unknown.to_lowercase(), &word.to_lowercase());
     known

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts by bucket; clones share them.
 #[derive(Debug, Clone)]
-pub struct AtomicHistogram(Arc<Buckets>);
+pub(super) struct AtomicHistogram(Arc<Buckets>);
 
 #[derive(Debug)]
 struct Buckets {
@@ -21,14 +21,14 @@ struct Buckets {
 
 impl AtomicHistogram {
     /// Buckets with these upper bounds, and one for larger values.
-    pub fn new(bounds: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn new(bounds: impl Iterator<Item = f64>) -> Self {
         let bounds: Vec<f64> = bounds.chain([f64::INFINITY]).collect();
         let counts = bounds.iter().map(|_| AtomicU64::new(0)).collect();
         Self(Arc::new(Buckets { bounds, counts, sum: AtomicU64::new(0) }))
     }
 
     /// Counts one value.
-    pub fn observe(&self, value: f64) {
+    pub(super) fn observe(&self, value: f64) {
         let Buckets { bounds, counts, sum } = &*self.0;
         let bucket = bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len() - 1);
         counts[bucket].fetch_add(1, Ordering::Relaxed);
@@ -37,7 +37,7 @@ impl AtomicHistogram {
     }
 
     /// The number of values and their sum.
-    pub fn total(&self) -> (u64, f64) {
+    pub(super) fn total(&self) -> (u64, f64) {
         let count = self.0.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
         (count, f64::from_bits(self.0.sum.load(Ordering::Relaxed)))
     }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// Starts logging to standard error. Fails if the filter does not parse or logging has started before.
-pub fn start_logging(config: &Config) -> Result<(), String> {
+pub(crate) fn start_logging(config: &Config) -> Result<(), String> {
     let filter = EnvFilter::try_new(&config.log).map_err(|error| format!("BOCHNER_LOG: {error}"))?;
     let json = match config.log_format {
         LogFormat::Auto => !std::io::stderr().is_terminal(),

@@ -21,10 +21,10 @@ mod meters;
 /// All metrics of one app.
 mod metrics;
 
-pub use histogram::AtomicHistogram;
-pub use logging::start_logging;
-pub use meters::{ModelMeters, StageMeter, Total};
-pub use metrics::{Metrics, RequestRoute, StageLabel, StatusLabel};
-pub use panics::expecting_panics;
-pub use predictions::{Outcome, PredictionMetrics, ShedReason, VersionLabels};
-pub use protocol::{PredictionRoute, Protocol};
+pub(crate) use logging::start_logging;
+pub(crate) use meters::ModelMeters;
+pub(crate) use metrics::{Metrics, RequestRoute, StageLabel, StatusLabel};
+pub(crate) use panics::expecting_panics;
+pub(crate) use predictions::{Outcome, PredictionMetrics, ShedReason};
+pub use protocol::PredictionRoute;
+pub(crate) use protocol::Protocol;

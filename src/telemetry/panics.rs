@@ -11,7 +11,7 @@ thread_local! {
 }
 
 /// The result of the work, or none if it panics.
-pub fn expecting_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn expecting_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let report = std::panic::take_hook();

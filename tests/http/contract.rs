@@ -2,7 +2,7 @@
 
 use crate::harness::Service;
 use bochner::api::ErrorCode;
-use bochner::telemetry::PredictionRoute;
+use bochner::api::PredictionRoute;
 use serde_json::Value;
 
 const CONTRACT: &str = include_str!("../../openapi/openapi.yaml");
