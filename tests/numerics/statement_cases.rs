@@ -1,4 +1,5 @@
 //! Models that bring every guarantee into every status that it can have.
+#![allow(clippy::unnecessary_wraps)] // the fields of evidence are options
 
 use crate::evidence::ridge_fit;
 use bochner::theory::{

@@ -108,11 +108,11 @@ fn section(id: &str, all: &[Guarantee], shared: &BTreeMap<String, (String, BTree
             };
             let new = shapes.iter().any(|shape| !seen.contains(shape) && !shared.contains_key(shape));
             if shown.is_empty() || new {
-                shown += &if refused {
-                    format!("> {}\n\n", guarantee.statement)
+                if refused {
+                    write!(shown, "> {}\n\n", guarantee.statement).unwrap();
                 } else {
-                    claim(guarantee, shown.is_empty())
-                };
+                    shown += &claim(guarantee, shown.is_empty());
+                }
                 seen.extend(shapes);
             }
         }
