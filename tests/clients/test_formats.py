@@ -297,7 +297,7 @@ def test_tables_that_do_not_fit(ask):
     bad(b"x,y,colour,new\n", CSV, "", "no rows")
     bad(b"1,2,red\n", CSV, "/lines/1", "3 cells where 4", query="?header=false")
     bad(b'[1, 2, "red"]\n', NDJSON, "/lines/1", "3 cells")
-    bad(b'[1, 2, "red", true]\n\n{"x": 1}\n', NDJSON, "/lines/3", "'y' is not there")
+    bad(b'[1, 2, "red", true]\n\n{"x": 1}\n', NDJSON, "/lines/3", "'y' is missing")
     bad(b'[1, NaN, "red", true]\n', NDJSON, "/lines/1/y", "not a finite number")
     bad(b"7\n", NDJSON, "/lines/1", "object")
     bad(b"\n\n", NDJSON, "", "no rows")

@@ -234,7 +234,7 @@ def test_csv(mixed):
         ({"instances": [[0, 0, "red", True, 1]]}, ["/instances/0", "5 cells where 4"]),
         ({"instances": [[0, "a lot", "red", True]]}, ["/instances/0/y", "number"]),
         ({"instances": [[0, [1], "red", True]]}, ["/instances/0/y"]),
-        ({"instances": [{"x": 0, "y": 0, "colour": "red"}]}, ["/instances/0", "'new' is not there"]),
+        ({"instances": [{"x": 0, "y": 0, "colour": "red"}]}, ["/instances/0", "'new' is missing"]),
         ({"dataframe_records": [[0, 0, "red", True]]}, ["/dataframe_records/0", "object"]),
         ({"dataframe_records": []}, ["/dataframe_records", "empty"]),
         ({"dataframe_split": []}, ["/dataframe_split", "object"]),

@@ -1,4 +1,4 @@
-//! JSON read cell by cell: rows of numbers never become a tree.
+//! The native JSON request, read cell by cell: rows of numbers never become a `serde_json::Value`.
 
 use super::grid::Grid;
 use super::members::{read_small, skip};
@@ -15,11 +15,11 @@ use jiter::{Jiter, JiterError, Peek};
 /// A prediction request, decoded.
 #[derive(Debug)]
 pub struct JsonRequest {
-    /// Its rows.
+    /// The rows, encoded for the model.
     pub block: RequestRows,
-    /// Where they stand: `/rows` or `/records`.
+    /// The pointer to the list of rows: `/rows` or `/records`.
     pub place: &'static str,
-    /// What is asked for.
+    /// The outputs that the body asks for.
     pub outputs: OutputRequest,
 }
 
@@ -35,7 +35,7 @@ enum Member {
 }
 
 impl Member {
-    /// In the order of the members.
+    /// In the order of the variants.
     const ALL: [(&'static str, Self); 6] = [
         ("rows", Self::Rows),
         ("columns", Self::Columns),
@@ -58,32 +58,32 @@ impl Member {
     }
 }
 
-/// What has been read so far.
+/// The members read so far.
 #[derive(Default)]
 struct Members {
     rows: Option<Grid>,
     columns: Option<Vec<String>>,
     records: Option<RequestRows>,
     outputs: OutputRequest,
-    /// By the number of the member.
+    /// By `Member as usize`.
     seen: [bool; Member::ALL.len()],
 }
 
-/// Reads a request of at most `limit` rows, some of which may have been scanned already.
+/// Reads a body of at most `limit` rows; `scan` may have read some of them while the body arrived.
 pub fn read_request(body: &[u8], scan: RowScan, model: &FittedModel, limit: usize) -> Result<JsonRequest, Refusal> {
     match scan.finish(body) {
         // Most requests are rows and nothing else.
         Some((grid, end)) if &body[end..] == b"}" => Members::of_rows(grid).finish(model),
-        // Once rows were scanned, a reader knows no longer where it is: what it stumbles over is read again from the
-        // start.
+        // After scanned rows the reader does not know its position in the body. To report an error at the right
+        // place, the body is read again from the start.
         scanned => {
             read_members(body, model, limit, true, scanned).or_else(|_| read_members(body, model, limit, false, None))
         }
     }
 }
 
-/// Reads all members, or those behind the rows that a request began with and that were scanned; other rows are scanned
-/// if `scan`.
+/// Reads all members, or those after the rows that were already `scanned`. Rows found later are scanned if `scan`, and
+/// read by jiter otherwise.
 fn read_members(
     body: &[u8],
     model: &FittedModel,
@@ -122,7 +122,7 @@ fn read_members(
     members.finish(model)
 }
 
-/// NaN and infinity are read, to be refused with row and column.
+/// A reader that accepts bare NaN and infinities, so that the refusal can name their row and column.
 fn reader(text: &[u8]) -> Jiter<'_> {
     Jiter::new(text).with_allow_inf_nan()
 }
@@ -191,7 +191,7 @@ impl Members {
 
 const EITHER: &str = "send either 'rows' or 'records'";
 
-/// A list of records into rows of the model, put into an empty block.
+/// Reads a list of records into an empty block.
 pub(super) fn read_records(
     json: &mut Jiter,
     mut block: RequestRows,
@@ -216,7 +216,7 @@ pub(super) fn read_records(
     if block.is_empty() { Err(Refusal::invalid(place, "is empty")) } else { Ok(block) }
 }
 
-/// The refusal of a list at whose element number `limit` the reader stands.
+/// The refusal of a list with more than `limit` rows; the reader is at the first row too many.
 pub(super) fn too_many_rows(json: &mut Jiter, peek: Peek, place: &str, limit: usize) -> Refusal {
     let mut count = limit;
     let mut next = Some(peek);
@@ -230,7 +230,7 @@ pub(super) fn too_many_rows(json: &mut Jiter, peek: Peek, place: &str, limit: us
     Refusal::invalid(place, format!("has {count} rows; the limit is {limit}"))
 }
 
-/// One record into one row; members that are not columns of the model are passed over.
+/// Reads one record into one row; members that are not columns of the model are skipped.
 pub(super) fn read_record(
     json: &mut Jiter,
     peek: Peek,
@@ -244,7 +244,7 @@ pub(super) fn read_record(
     let columns = &model.inputs.encoding.columns;
     block.begin_row();
     let mut seen = vec![false; columns.len()];
-    let mut expected = 0; // most records have the model's order
+    let mut expected = 0; // most records are in the model's order
     let mut names = Vec::new();
     let mut next = find_column(json.known_object(), columns_by_name, expected, &mut names);
     loop {
@@ -274,12 +274,12 @@ pub(super) fn read_record(
         Some(column) => {
             let name = &columns[column].name;
             let nearest = suggest::nearest(name, names.iter().map(String::as_str));
-            Err(Refusal::invalid(place, format!("column '{name}' is not there{nearest}; send null for a missing cell")))
+            Err(Refusal::invalid(place, format!("column '{name}' is missing{nearest}; send null for a missing cell")))
         }
     }
 }
 
-/// One list of cells, in the order of the model, into one row.
+/// Reads one list of cells, in the order of the model, into one row.
 pub(super) fn read_row(
     json: &mut Jiter,
     model: &FittedModel,
@@ -312,17 +312,17 @@ pub(super) fn read_row(
 
 pub(super) const NOT_A_CELL: &str = "must be a number, a text, a boolean or null";
 
-/// Names of a record that are compared for a "did you mean".
+/// Most names of a record that are compared for a "did you mean".
 const COMPARED_NAMES: usize = 256;
 
-/// What the next key of a record is.
+/// The next key of a record.
 enum Key {
     End,
     Other,
     Column(usize),
 }
 
-/// The column that a key names; a key that names none is kept for the "did you mean".
+/// Finds the column of a key; a key without a column is kept for a "did you mean".
 fn find_column(
     key: Result<Option<&str>, JiterError>,
     columns: &Names,
@@ -337,8 +337,8 @@ fn find_column(
     Ok(found.map_or(Key::Other, Key::Column))
 }
 
-/// The next value as a cell; none for a list or an object, which is passed over. Its place in the text is for the caller
-/// to find, after an error only: that takes as long as all that was read.
+/// The next value as a cell; none for a list or an object, which is skipped. The position of an error is left to the
+/// caller: to find its line takes as long as reading the body so far.
 pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Option<Cell<'a>>, JiterError> {
     match peek {
         Peek::Null => json.known_null().map(|()| Some(Cell::Missing)),
@@ -353,9 +353,9 @@ pub(super) fn read_cell<'a>(json: &'a mut Jiter<'_>, peek: Peek) -> Result<Optio
 mod tests {
     use super::*;
 
-    /// The quick way and the careful one give the same rows, and the same refusals with their locations.
+    /// Both ways give the same rows, and the same refusals with the same positions.
     #[test]
-    fn what_is_scanned_is_what_is_read_with_care() {
+    fn the_scan_agrees_with_jiter() {
         let model = crate::model::decode(include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner")).unwrap();
         let row = |number: &str| format!("[{number} , 7,1]"); // a number, a level nobody knows, and true
         let (first, second) = (row("-0.125e1"), row("12345678.9012345678"));
@@ -386,10 +386,10 @@ mod tests {
             (false, "{\"rows\":[[]]}".to_owned()),
         ];
         for (good, body) in bodies {
-            let quick = read_request(body.as_bytes(), RowScan::of_request(&model, 3), &model, 3);
-            let careful = read_members(body.as_bytes(), &model, 3, false, None);
-            assert_eq!((quick.is_ok(), careful.is_ok()), (good, good), "{body}: {quick:?} {careful:?}");
-            assert_eq!(format!("{quick:?}"), format!("{careful:?}"), "{body}");
+            let scanned = read_request(body.as_bytes(), RowScan::of_request(&model, 3), &model, 3);
+            let by_jiter = read_members(body.as_bytes(), &model, 3, false, None);
+            assert_eq!((scanned.is_ok(), by_jiter.is_ok()), (good, good), "{body}: {scanned:?} {by_jiter:?}");
+            assert_eq!(format!("{scanned:?}"), format!("{by_jiter:?}"), "{body}");
         }
     }
 }

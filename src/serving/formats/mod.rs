@@ -12,18 +12,15 @@ mod names;
 /// A JSON list of rows before its column order is known.
 mod grid;
 
-/// Rows of numbers alone.
+/// Rows of numbers, scanned while the body arrives.
 mod row_scan;
 
-/// Runs of decimal fractions.
-mod number_run;
+/// Numbers of JSON rows, one by one and in runs.
+mod numbers;
 
-/// Decimal fractions by vector instructions.
+/// Decimal fractions read with AVX2.
 #[cfg(target_arch = "x86_64")]
 mod fraction_vectors;
-
-/// Numbers of JSON as doubles.
-mod decimal;
 
 /// The JSON request of MLflow's scoring server.
 mod scoring_request;

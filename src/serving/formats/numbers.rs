@@ -1,9 +1,24 @@
-//! Runs of decimal fractions such as `0.25,-1.5,3.0,`: what a table of measured numbers is made of.
+//! The numbers of JSON rows: single ones by fast-float2, runs of fractions such as `0.25,-1.5,3.0,` by vector instructions.
 
 #[cfg(target_arch = "x86_64")]
-use super::fraction_vectors::FractionRun;
+use super::fraction_vectors::ReadFractions;
 
-/// Reads runs by vector instructions, where the machine has them.
+/// The number at `start`, correctly rounded, and where it ends; none if JSON has no number there.
+#[inline]
+pub(super) fn read_number(text: &[u8], start: usize) -> Option<(f64, usize)> {
+    let rest = text.get(start..)?;
+    let unsigned = rest.strip_prefix(b"-").unwrap_or(rest);
+    let whole = unsigned.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let point_alone = unsigned.get(whole) == Some(&b'.') && !unsigned.get(whole + 1).is_some_and(u8::is_ascii_digit);
+    // fast-float2 accepts more than JSON: a plus sign, leading zeros, a point without digits on both sides, `inf`.
+    if whole == 0 || (whole > 1 && unsigned[0] == b'0') || point_alone {
+        return None;
+    }
+    let (number, length) = fast_float2::parse_partial(rest).ok()?;
+    Some((number, start + length))
+}
+
+/// Reads runs of fractions if the machine has AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct RunReader {
     #[cfg(target_arch = "x86_64")]
@@ -11,7 +26,7 @@ pub(super) struct RunReader {
 }
 
 impl RunReader {
-    /// With what the machine has.
+    /// Looks for AVX2.
     pub(super) fn new() -> Self {
         Self {
             #[cfg(target_arch = "x86_64")]
@@ -19,13 +34,13 @@ impl RunReader {
         }
     }
 
-    /// Appends the numbers from `start` on, as long as each has a point, no exponent, not too many digits, and a comma
-    /// behind it, followed by a blank if they are `spaced`. Where the next number begins, which is another reader's.
+    /// Appends the numbers from `start` on while each has a point, no exponent, at most 19 digits and a comma after it,
+    /// followed by a blank if they are `spaced`. Returns the start of the next number, which is left to [`read_number`].
     #[inline]
     pub(super) fn read(self, text: &[u8], start: usize, spaced: bool, numbers: &mut Vec<f64>) -> usize {
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = self.simd {
-            return simd.vectorize(FractionRun { simd, text, start, spaced, numbers });
+            return simd.vectorize(ReadFractions { simd, text, start, spaced, numbers });
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (text, spaced, numbers);
@@ -36,9 +51,8 @@ impl RunReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serving::formats::decimal::read_number;
 
-    /// Room for a look before the first number of a text and behind its last.
+    /// Vectors are loaded around a number: bytes before the first and after the last.
     const ROOM: &str = "                                        ";
 
     fn run(text: &str, spaced: bool) -> (Vec<f64>, usize) {
@@ -47,15 +61,55 @@ mod tests {
         (numbers, end - ROOM.len())
     }
 
-    /// Whether this machine reads runs at all; one that does not has nothing to compare.
+    /// Whether this machine reads runs; without AVX2 there is nothing to test.
     fn reads_runs() -> bool {
         run("0.5,", false).0 == [0.5]
     }
 
-    /// Every number of a text by the reader of single ones.
+    /// Every number of a text by the standard library.
     fn one_by_one(text: &str) -> Vec<u64> {
         let numbers = text.split(',').map(str::trim_start).filter(|number| !number.is_empty());
-        numbers.map(|number| read_number(number.as_bytes(), 0).unwrap().0.to_bits()).collect()
+        numbers.map(|number| number.parse::<f64>().unwrap().to_bits()).collect()
+    }
+
+    #[test]
+    fn single_numbers_are_what_the_standard_library_reads() {
+        for text in [
+            "0",
+            "-0",
+            "0.0",
+            "-1.5",
+            "9007199254740993",
+            "-0.3e-5",
+            "1e23",
+            "1E+5",
+            "18446744073709551616",
+            "0.00000000000000000000000000001",
+            "1e-400",
+            "1e400",
+            "4.9e-324",
+            "2.2250738585072014e-308",
+            "4503599627370497.5",
+            "123456789.123456789123456789",
+            "1e99999999999999999999",
+            "0e99999999999",
+        ] {
+            let expected: f64 = text.parse().unwrap();
+            for behind in ["", ",1", "]", "   "] {
+                let (found, end) = read_number(format!("{text}{behind}").as_bytes(), 0).unwrap();
+                assert_eq!((found.to_bits(), end), (expected.to_bits(), text.len()), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_json_does_not_allow_is_not_a_number() {
+        for text in
+            ["", "-", "+1", ".5", "-.5", "1.", "1.e5", "01", "-01", "1e", "1e+", "NaN", "inf", "-Infinity", "0x1", "e5"]
+        {
+            let found = read_number(text.as_bytes(), 0).filter(|(_, end)| *end == text.len());
+            assert_eq!(found, None, "{text}");
+        }
     }
 
     #[test]
@@ -65,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_what_single_numbers_are() {
+    fn runs_are_what_the_standard_library_reads() {
         if !reads_runs() {
             return;
         }
@@ -92,7 +146,7 @@ mod tests {
         assert!(read > 60_000, "only {read} of 160,000 in runs"); // those of up to nineteen digits, up to the first other
     }
 
-    /// Numbers printed as short as they can be, as clients do, are read in runs but for those at a tie.
+    /// Shortest decimals, as clients print them, are read in runs except for the few whose rounding is undetermined.
     #[test]
     fn shortest_decimals_are_read_back() {
         if !reads_runs() {
@@ -148,7 +202,7 @@ mod tests {
         assert_eq!(run("-0.0,0.0,", false).0.iter().map(|zero| zero.to_bits()).collect::<Vec<_>>(), [1 << 63, 0]);
     }
 
-    /// At the edges of a text there is no room for a look: nothing is read, and nothing panics.
+    /// Near the ends of a text there is no room for a vector: nothing is read, and nothing panics.
     #[test]
     fn edges_are_left_to_the_other_reader() {
         let text = "0.5,1.5,2.5,";
