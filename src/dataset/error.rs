@@ -89,10 +89,10 @@ pub enum DatasetError {
         /// How it was seen.
         detail: &'static str,
     },
-    /// A file of the data directory could not be read or written.
+    /// The disk refused.
     #[error("storage failed: {0}")]
     Storage(#[from] std::io::Error),
-    /// The database could not be read or written.
+    /// The database refused.
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
 }

@@ -16,19 +16,6 @@ const PANEL_PADDING: usize = 512;
 const REST_BYTES: usize = 4096;
 
 /// A fitted model with its feature map in the precision it was trained in.
-///
-/// ```
-/// use bochner::dataset::Cell;
-/// use bochner::model::{Predictor, read_artifact};
-///
-/// let file = std::fs::File::open("tests/fixtures/artifacts/ridge.bochner").unwrap();
-/// let predictor = Predictor::new(read_artifact(file, 1 << 30).unwrap());
-/// let columns = &predictor.model().inputs.encoding.columns; // x, colour, even
-/// let cells = [Cell::Number(0.3), Cell::Text("green"), Cell::Boolean(true)];
-/// let row: Vec<f64> = columns.iter().zip(cells).map(|(column, cell)| column.code(cell).unwrap()).collect();
-/// let values = predictor.predict(&[&row]); // one row, one target
-/// assert!((values[[0, 0]] - 1.5587).abs() < 1e-3);
-/// ```
 pub struct Predictor {
     model: FittedModel,
     /// Wᵀ, k×s, so that the weights of an output lie side by side.
@@ -90,6 +77,19 @@ impl Predictor {
 
     /// The outputs (rows×k) for rows of raw codes, one slice per row in the order of the model's
     /// columns.
+    ///
+    /// ```
+    /// use bochner::dataset::Cell;
+    /// use bochner::model::{Predictor, read_artifact};
+    ///
+    /// let file = std::fs::File::open("tests/fixtures/artifacts/ridge.bochner").unwrap();
+    /// let predictor = Predictor::new(read_artifact(file, 1 << 30).unwrap());
+    /// let columns = &predictor.model().inputs.encoding.columns; // x, colour, even
+    /// let cells = [Cell::Number(0.3), Cell::Text("green"), Cell::Boolean(true)];
+    /// let row: Vec<f64> = columns.iter().zip(cells).map(|(column, cell)| column.code(cell).unwrap()).collect();
+    /// let values = predictor.predict(&[&row]); // one row, one target
+    /// assert!((values[[0, 0]] - 1.5587).abs() < 1e-3);
+    /// ```
     pub fn predict(&self, rows: &[&[f64]]) -> Array2<f64> {
         self.compute(rows, Extras::default()).values
     }
