@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorBars {
     /// g.
-    group_count: usize,
+    pub(super) group_count: usize,
     /// Outputs × groups × s, so that the weights of one prediction lie side by side.
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl ErrorBars {
