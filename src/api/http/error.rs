@@ -219,6 +219,7 @@ impl From<JobError> for ApiError {
             JobError::State { .. } => Self::new(StatusCode::CONFLICT, "wrong_state", detail),
             JobError::NoDataset { .. } => Self::not_found("dataset_not_found", detail),
             JobError::KeyReused => Self::new(StatusCode::CONFLICT, "idempotency_key_reused", detail),
+            JobError::UnknownKind { .. } | JobError::Thread { .. } => Self::internal(detail),
             JobError::Database(error) => Self::database(&error),
         }
     }

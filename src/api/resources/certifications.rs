@@ -5,7 +5,7 @@ use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::state::blocking;
 use crate::dataset::DatasetError;
-use crate::jobs::NewJob;
+use crate::jobs::{JobKind, NewJob};
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
 use crate::training::{LARGEST_EXACT_ROWS, SpecLimits, TrainSpec, estimate_certification};
@@ -59,7 +59,7 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
     let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "the exact solve", "a model of fewer training rows takes less")?;
     Ok(NewJob {
-        kind: "certify".into(),
+        kind: JobKind::Certify,
         model: entry.name.clone(),
         dataset: dataset.id,
         payload: json!({"version": entry.version}),

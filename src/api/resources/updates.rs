@@ -4,7 +4,7 @@ use super::jobs::{accept, canonical, named_version, refuse_too_large, refuse_unk
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{JsonBody, ModelName};
-use crate::jobs::NewJob;
+use crate::jobs::{JobKind, NewJob};
 use crate::request::problem::Problem;
 use crate::training::{SpecLimits, TrainSpec, alignment, estimate_memory};
 use axum::extract::State;
@@ -54,7 +54,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
-        kind: "update".into(),
+        kind: JobKind::Update,
         model: entry.name.clone(),
         dataset: dataset.id,
         // Without a version or an alias the newest one at the time the job runs: updates in a row add up.
