@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 /// The payload, in bincode with integers of variable length.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 struct PayloadV1<'a> {
     #[serde(borrow)]
     head: StoredHead<'a>,
@@ -72,4 +73,27 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         evidence: stored.evidence.map(Into::into),
         measured: stored.measured.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ARTIFACT_HEADER;
+
+    /// A field that moved, went or came would change the bytes.
+    #[test]
+    fn the_committed_payloads_are_what_the_structs_write() {
+        for artifact in [
+            include_bytes!("../../../tests/fixtures/artifacts/ridge.bochner").as_slice(),
+            include_bytes!("../../../tests/fixtures/artifacts/laplace.bochner"),
+            include_bytes!("../../../tests/fixtures/artifacts/logistic.bochner"),
+            include_bytes!("../../../tests/fixtures/artifacts/structured-hinge.bochner"),
+            include_bytes!("../../../tests/fixtures/artifacts/exact.bochner"),
+        ] {
+            let payload = &artifact[ARTIFACT_HEADER..];
+            let config = bincode::config::standard();
+            let (stored, _): (PayloadV1, usize) = bincode::serde::borrow_decode_from_slice(payload, config).unwrap();
+            assert!(bincode::serde::encode_to_vec(&stored, config).unwrap() == payload);
+        }
+    }
 }
