@@ -77,7 +77,7 @@ const ALLOWED: [(&str, &[&str]); 36] = [
     ("model", &["dataset", "features", "linalg", "solver", "theory", "theory::ours"]),
     ("model::store", &["storage"]),
     ("model::onnx", &["features"]),
-    ("model::artifact", &["features", "storage", "theory"]),
+    ("model::artifact", &["dataset", "features", "solver", "storage", "theory"]),
     ("dataset", &["random", "request", "storage"]),
     ("dataset::formats", &[]),
     ("solver", &["linalg"]),

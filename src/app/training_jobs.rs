@@ -1,7 +1,7 @@
 //! What a job does: open the table, train or update, publish.
 
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
-use crate::jobs::{Control, Failure, Job, Runner};
+use crate::jobs::{Control, Failure, Job, JobKind, JobStage, Runner};
 use crate::model::{ModelRegistry, ModelVersion, RegistryError};
 use crate::serving::{ModelCache, make_ready};
 use crate::telemetry::{Metrics, StageLabel};
@@ -37,10 +37,10 @@ impl Runner for TrainingJobs {
         if let Some(version) = self.registry.find_artifact(&job.id).map_err(|error| failure("storage", error))? {
             return self.result(&version);
         }
-        let version = match job.request.kind.as_str() {
-            "update" => self.update(job, control)?,
-            "certify" => self.certify(job, control)?,
-            _ => self.train(job, control)?,
+        let version = match job.request.kind {
+            JobKind::Train => self.train(job, control)?,
+            JobKind::Update => self.update(job, control)?,
+            JobKind::Certify => self.certify(job, control)?,
         };
         self.result(&version)
     }
@@ -88,7 +88,7 @@ impl TrainingJobs {
         let observer = ControlObserver(control);
         let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);
         let certified = certified.map_err(training_failure)?;
-        control.progress("publish", 0.0);
+        control.progress(JobStage::Publish, 0.0);
         let predictor = make_ready(certified.model).map_err(|error| failure("internal", error))?;
         let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
         let put = |version: &Arc<ModelVersion>| {
@@ -129,7 +129,7 @@ impl TrainingJobs {
         for (stage, seconds) in &trained.stage_seconds {
             self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
         }
-        control.progress("publish", 0.0);
+        control.progress(JobStage::Publish, 0.0);
         let stages = trained.stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
         let mut description = trained.model.describe();
         description["report"]["stage_seconds"] = Value::Object(stages.collect());
@@ -160,7 +160,15 @@ struct ControlObserver<'a>(&'a Control);
 
 impl Observer for ControlObserver<'_> {
     fn progress(&self, stage: Stage, fraction: f64) {
-        self.0.progress(stage.name(), fraction);
+        let stage = match stage {
+            Stage::Scale => JobStage::Scale,
+            Stage::Search => JobStage::Search,
+            Stage::Accumulate => JobStage::Accumulate,
+            Stage::Solve => JobStage::Solve,
+            Stage::Evaluate => JobStage::Evaluate,
+            Stage::Certify => JobStage::Certify,
+        };
+        self.0.progress(stage, fraction);
     }
 
     fn should_stop(&self) -> bool {

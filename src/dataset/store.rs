@@ -2,12 +2,13 @@
 
 use super::formats::csv::{CsvOptions, CsvTable};
 use super::profile::{Profile, profile};
-use super::upload::{Spool, spool};
+use super::upload::spool;
 use super::{Column, ContentEncoding, DatasetError, Schema, Table, Task, UploadLimits, table};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use crate::storage::files::{DataDir, hex, sweep};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fs::File;
@@ -90,7 +91,7 @@ impl DatasetStore {
     ) -> Result<Ingested, DatasetError> {
         let mut spool = spool(body, options.encoding, limits.bytes, self.directory.temporary_file()?)?;
         spool.file.flush()?;
-        let id = identity(&spool, options);
+        let id = identity(&spool.sha256, options);
         if let Some(dataset) = self.find_by_id(&id)? {
             return Ok(Ingested::Known(self.rename(dataset, options.name.as_deref())?));
         }
@@ -217,10 +218,25 @@ impl DatasetStore {
     }
 }
 
-/// The same bytes, read the same way, are the same data set, whatever its name.
-fn identity(spool: &Spool, options: &UploadOptions) -> String {
+/// The same bytes, read the same way, are the same data set, whatever its name. Ids that exist come from this very text:
+/// it must not change.
+fn identity(sha256: &str, options: &UploadOptions) -> String {
+    let CsvOptions { delimiter, header } = options.csv;
+    let header = match header {
+        None => "None",
+        Some(true) => "Some(true)",
+        Some(false) => "Some(false)",
+    };
+    let task = match options.task {
+        None => "None",
+        Some(Task::Regression) => "Some(Regression)",
+        Some(Task::Classification) => "Some(Classification)",
+    };
+    let target = options.target.as_ref().map_or("None".to_owned(), |target| format!("Some({})", json!(target)));
+    let numeric: Vec<String> = options.numeric.iter().map(|name| json!(name).to_string()).collect();
+    let numeric = numeric.join(", ");
     let reading =
-        format!("{} {:?} {:?} {:?} {:?}", spool.sha256, options.csv, options.target, options.task, options.numeric);
+        format!("{sha256} CsvOptions {{ delimiter: {delimiter}, header: {header} }} {target} {task} [{numeric}]");
     format!("ds-{}", &hex(&Sha256::digest(reading))[..20])
 }
 
@@ -299,4 +315,26 @@ fn from_row(row: &Row) -> rusqlite::Result<Dataset> {
         sha256: row.get("sha256")?,
         created_at: row.get("created_at")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As given out by every release so far.
+    #[test]
+    fn ids_stay_the_same() {
+        let mut options = UploadOptions {
+            name: None,
+            target: Some("y".into()),
+            task: Some(Task::Regression),
+            numeric: vec!["a".into(), "b".into()],
+            csv: CsvOptions { delimiter: b',', header: Some(true) },
+            encoding: ContentEncoding::Identity,
+        };
+        assert_eq!(identity("abc", &options), "ds-8d911319e77a39aacbab");
+        options.csv = CsvOptions { delimiter: b';', header: None };
+        (options.target, options.task, options.numeric) = (None, None, vec![]);
+        assert_eq!(identity("abc", &options), "ds-5da46b4520d4624647bc");
+    }
 }

@@ -1,5 +1,6 @@
 //! One job and its states.
 
+use super::JobKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,11 +10,11 @@ use serde_json::Value;
 pub enum JobStatus {
     /// Waits for a worker.
     Queued,
-    /// A worker is at it.
+    /// A worker runs it.
     Running,
-    /// A worker was told to stop and has not yet.
+    /// It was asked to stop and has not stopped yet.
     Canceling,
-    /// Done.
+    /// Ended with a result.
     Succeeded,
     /// Ended with an error.
     Failed,
@@ -22,7 +23,7 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// All of them, in the order of a job's life.
+    /// Every status, in the order of a job's life.
     pub const ALL: [Self; 6] =
         [Self::Queued, Self::Running, Self::Canceling, Self::Succeeded, Self::Failed, Self::Canceled];
 
@@ -55,33 +56,33 @@ impl JobStatus {
 /// Why a job failed, in words a user can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// A stable word.
+    /// A stable code for programs.
     pub code: String,
-    /// What happened.
+    /// What happened, for people.
     pub detail: String,
 }
 
 /// A job to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
-    /// What to do; the runner knows.
-    pub kind: String,
+    /// What to do.
+    pub kind: JobKind,
     /// Name of the model it makes.
     pub model: String,
     /// Id of the data set it reads.
     pub dataset: String,
-    /// All the runner needs to know.
+    /// The checked spec of a training; the version of an update or certification.
     pub payload: Value,
-    /// Makes submitting twice the same as once.
+    /// Submitting twice with the same key gives one job.
     pub idempotency_key: Option<String>,
-    /// Of the request as it came: the same key must come with the same.
+    /// Of the request as it came; a key that comes again must come with the same one.
     pub fingerprint: String,
 }
 
 /// A job as it stands in the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Sorts by time of submission.
+    /// Ids sort by time of submission.
     pub id: String,
     /// What was asked for.
     pub request: NewJob,
@@ -91,11 +92,11 @@ pub struct Job {
     pub attempt: u32,
     /// RFC 3339.
     pub created_at: String,
-    /// Of the last attempt.
+    /// When the last attempt began.
     pub started_at: Option<String>,
-    /// Of the end.
+    /// When it ended.
     pub finished_at: Option<String>,
-    /// What the runner gave back.
+    /// The version and report of a job that succeeded.
     pub result: Option<Value>,
     /// Why it failed.
     pub error: Option<Failure>,

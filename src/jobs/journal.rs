@@ -1,12 +1,12 @@
-//! Every transition, durable before anyone hears of it.
+//! All jobs in the database; every change is durable before it is announced.
 
-use super::{Failure, Job, JobStatus, NewJob};
+use super::{Failure, Job, JobKind, JobStatus, NewJob};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-/// Why the journal refused.
+/// Why a job could not be submitted, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// No such job.
@@ -16,13 +16,13 @@ pub enum JobError {
         id: String,
     },
     /// Too many jobs wait.
-    #[error("{limit} jobs are waiting already, which is the limit")]
+    #[error("{limit} jobs are already waiting, which is the limit; try again later")]
     QueueFull {
-        /// Of waiting jobs.
+        /// Of jobs that wait.
         limit: usize,
     },
-    /// The service is going down.
-    #[error("the service is shutting down and takes no new jobs")]
+    /// The service is shutting down.
+    #[error("the service is shutting down and accepts no new jobs")]
     Draining,
     /// Not possible in this state.
     #[error("job '{id}' is {}; {detail}", status.name())]
@@ -43,7 +43,26 @@ pub enum JobError {
     /// The key was used for another request.
     #[error("the Idempotency-Key was used before for a different request")]
     KeyReused,
-    /// The database refused.
+    /// Stored by a release that has other kinds.
+    #[error(
+        "job '{id}' is stored with the kind '{kind}', which this build does not know; it knows train, update and \
+         certify. Start the release that stored it, or delete the job there"
+    )]
+    UnknownKind {
+        /// Of the job.
+        id: String,
+        /// As stored.
+        kind: String,
+    },
+    /// The system gives no more threads.
+    #[error("training thread {number} could not be started: {cause}")]
+    Thread {
+        /// From 0.
+        number: usize,
+        /// As the system says.
+        cause: std::io::Error,
+    },
+    /// The database failed.
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
 }
@@ -54,11 +73,12 @@ pub(super) struct Journal {
     database: Database,
 }
 
-/// After so many starts that ended with the process, a job is at fault itself.
+/// A job that was running this many times when the process ended is taken to be the cause and fails.
 const MOST_ATTEMPTS: u32 = 3;
 
 impl Journal {
-    /// Opens the journal and puts what an earlier process left running back in the queue.
+    /// Opens the journal and puts jobs that an earlier process left running back in the queue. Fails if a stored job has
+    /// a kind that this build does not know: no later read can meet one.
     pub(super) fn open(database: Database) -> Result<Self, JobError> {
         let interrupted = Failure {
             code: "interrupted".into(),
@@ -66,10 +86,11 @@ impl Journal {
         };
         let interrupted = serde_json::to_string(&interrupted).unwrap_or_default();
         database.transact(|transaction| -> Result<(), JobError> {
+            check_kinds(transaction)?;
             let now = now();
             transaction
                 .execute("UPDATE jobs SET status = 'canceled', finished_at = ?1 WHERE status = 'canceling'", [&now])?;
-            // A job whose artifact is there has only to say so: it is not tried again, it is told.
+            // A job whose model is already published is queued again: the runner finds the model and reports it.
             transaction.execute(
                 "UPDATE jobs SET status = 'failed', finished_at = ?1, error = ?2
                  WHERE status = 'running' AND attempt >= ?3
@@ -100,7 +121,7 @@ impl Journal {
                  VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7, ?8)",
                 params![
                     id,
-                    request.kind,
+                    request.kind.name(),
                     request.model,
                     request.dataset,
                     request.payload.to_string(),
@@ -132,7 +153,7 @@ impl Journal {
         })
     }
 
-    /// Ends a job.
+    /// Records the end of a job.
     pub(super) fn finish(&self, id: &str, outcome: &Result<Value, Failure>) -> Result<(), JobError> {
         let (status, result, error) = match outcome {
             Ok(result) => (JobStatus::Succeeded, Some(result.to_string()), None),
@@ -147,7 +168,7 @@ impl Journal {
         })
     }
 
-    /// Ends a job that stopped on request.
+    /// Records that a job stopped on request.
     pub(super) fn canceled(&self, id: &str) -> Result<(), JobError> {
         self.database.transact(|transaction| {
             transaction
@@ -156,8 +177,8 @@ impl Journal {
         })
     }
 
-    /// Puts a job back that stopped because the service goes down; that start does not count. One
-    /// that was canceled meanwhile stays so.
+    /// Puts a job back that stopped because the service shuts down; that start does not count. A job that was canceled
+    /// meanwhile stays canceled.
     pub(super) fn requeue(&self, id: &str) -> Result<(), JobError> {
         self.database.transact(|transaction| {
             transaction.execute(
@@ -172,12 +193,12 @@ impl Journal {
         })
     }
 
-    /// The job a key was used for, if it was.
+    /// The job that a key was used for, if any.
     pub(super) fn find_key(&self, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
         self.database.read(|connection| find_key(connection, key, fingerprint))
     }
 
-    /// Asks for the end of a job: at once where it waits, soon where it runs.
+    /// Cancels a waiting job at once and asks a running one to stop.
     pub(super) fn cancel(&self, id: &str) -> Result<Job, JobError> {
         let _room = self.database.lend_room();
         self.database.transact(|transaction| {
@@ -200,7 +221,7 @@ impl Journal {
         })
     }
 
-    /// Forgets a finished job.
+    /// Deletes a finished job.
     pub(super) fn delete(&self, id: &str) -> Result<(), JobError> {
         let _room = self.database.lend_room();
         self.database.transact(|transaction| {
@@ -242,6 +263,18 @@ impl Journal {
     }
 }
 
+fn check_kinds(connection: &Connection) -> Result<(), JobError> {
+    let mut query = connection.prepare("SELECT kind, min(id) FROM jobs GROUP BY kind")?;
+    let kinds = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for found in kinds {
+        let (kind, id): (String, String) = found?;
+        if JobKind::from_name(&kind).is_none() {
+            return Err(JobError::UnknownKind { id, kind });
+        }
+    }
+    Ok(())
+}
+
 fn count(connection: &Connection, status: JobStatus) -> Result<usize, JobError> {
     Ok(connection.query_row("SELECT count(*) FROM jobs WHERE status = ?1", [status.name()], |row| row.get(0))?)
 }
@@ -267,11 +300,11 @@ fn from_row(row: &Row) -> rusqlite::Result<Job> {
         let text: Option<String> = row.get(column)?;
         text.map(|text| serde_json::from_str(&text).map_err(|_| damaged(column))).transpose()
     };
-    let status: String = row.get("status")?;
+    let (kind, status): (String, String) = (row.get("kind")?, row.get("status")?);
     Ok(Job {
         id: row.get("id")?,
         request: NewJob {
-            kind: row.get("kind")?,
+            kind: JobKind::from_name(&kind).ok_or_else(|| damaged("kind"))?,
             model: row.get("model")?,
             dataset: row.get("dataset")?,
             payload: json("payload")?.ok_or_else(|| damaged("payload"))?,

@@ -1,24 +1,28 @@
 //! When and where work runs: states, queue, workers. Knows nothing of kernels.
 
+/// What a job does, and what it is doing.
+mod kind;
+
 /// One job and its states.
 mod job;
 
-/// Every transition, durable.
+/// All jobs in the database.
 mod journal;
 
-/// What a running job is told and tells.
+/// The handle through which a running job reports progress and learns that it should stop.
 mod control;
 
-/// Who goes first on a full machine.
+/// The priority of worker threads.
 mod priority;
 
-/// The queue and who works it off.
+/// The queue and its workers.
 mod pool;
 
-/// The life of one of its threads.
+/// What a worker thread does.
 mod worker;
 
 pub(crate) use control::{Control, Progress};
 pub(crate) use job::{Failure, Job, JobStatus, NewJob};
 pub(crate) use journal::JobError;
+pub(crate) use kind::{JobKind, JobStage};
 pub(crate) use pool::{JobPool, PoolSettings, Runner};

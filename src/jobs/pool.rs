@@ -1,4 +1,4 @@
-//! The queue and who works it off.
+//! The queue and its workers.
 
 use super::control::StopReason;
 use super::journal::Journal;
@@ -12,13 +12,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
-/// Does the work of a job on the calling thread. May panic: that fails the job alone.
+/// Does the work of a job on the calling thread. A panic fails that job only.
 pub trait Runner: Send + Sync + 'static {
-    /// Runs a job to its end, or until `control` says stop.
+    /// Runs a job to its end, or until `control` asks it to stop.
     fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure>;
 }
 
-/// How much may wait and run.
+/// How many jobs may wait and run.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolSettings {
     /// Jobs running at once.
@@ -30,15 +30,15 @@ pub struct PoolSettings {
 /// A handle to the queue; clones share it.
 #[derive(Clone)]
 pub struct JobPool {
-    shared: Arc<PoolParts>,
+    queue: Arc<JobQueue>,
 }
 
-/// What the handles and the workers share.
-pub(super) struct PoolParts {
+/// The queue that handles and workers share.
+pub(super) struct JobQueue {
     pub(super) journal: Journal,
     settings: PoolSettings,
-    state: Mutex<PoolState>,
-    /// Wakes workers: a job was queued, or the end is near.
+    state: Mutex<QueueState>,
+    /// Wakes workers: a job was queued, or the service shuts down.
     pub(super) wake: Condvar,
     /// Ids of jobs that changed.
     pub(super) changes: broadcast::Sender<String>,
@@ -46,7 +46,7 @@ pub(super) struct PoolParts {
 }
 
 #[derive(Default)]
-pub(super) struct PoolState {
+pub(super) struct QueueState {
     pub(super) running: HashMap<String, Control>,
     pub(super) draining: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct PoolState {
 impl JobPool {
     /// Opens the journal and starts the workers.
     pub fn start(database: Database, settings: PoolSettings, runner: Arc<dyn Runner>) -> Result<Self, JobError> {
-        let shared = Arc::new(PoolParts {
+        let queue = Arc::new(JobQueue {
             journal: Journal::open(database)?,
             settings,
             state: Mutex::default(),
@@ -63,41 +63,39 @@ impl JobPool {
             threads: Mutex::default(),
         });
         for number in 0..settings.workers {
-            let (shared_too, runner) = (Arc::clone(&shared), Arc::clone(&runner));
-            let thread = std::thread::Builder::new()
-                .name(format!("bochner-train-{number}"))
-                .spawn(move || {
-                    priority::step_back();
-                    shared_too.work(runner.as_ref());
-                })
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-            shared.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            let (worker_queue, runner) = (Arc::clone(&queue), Arc::clone(&runner));
+            let thread = std::thread::Builder::new().name(format!("bochner-train-{number}")).spawn(move || {
+                priority::lower_priority();
+                worker_queue.work(runner.as_ref());
+            });
+            let thread = thread.map_err(|cause| JobError::Thread { number, cause })?;
+            queue.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
-        Ok(Self { shared })
+        Ok(Self { queue })
     }
 
     /// Queues a job; it is on disk when this returns.
     pub fn submit(&self, request: &NewJob) -> Result<Job, JobError> {
-        if self.shared.state().draining {
+        if self.queue.state().draining {
             return Err(JobError::Draining);
         }
-        let job = self.shared.journal.submit(request, self.shared.settings.queue_limit)?;
-        self.shared.changed(&job.id);
-        // Under the lock, so that no worker misses it between looking and waiting; all of them, since one may wait
-        // for the disk and not for a job.
-        let _state = self.shared.state();
-        self.shared.wake.notify_all();
+        let job = self.queue.journal.submit(request, self.queue.settings.queue_limit)?;
+        self.queue.changed(&job.id);
+        // Under the lock, so that no worker misses it between its last look and its wait. All workers are woken, since
+        // one may be waiting to retry a write and not for a job.
+        let _state = self.queue.state();
+        self.queue.wake.notify_all();
         Ok(job)
     }
 
     /// One job.
     pub fn find(&self, id: &str) -> Result<Job, JobError> {
-        self.shared.journal.find(id)
+        self.queue.journal.find(id)
     }
 
     /// How far a running job has come.
     pub fn progress(&self, id: &str) -> Option<Progress> {
-        self.shared.state().running.get(id).map(Control::current)
+        self.queue.state().running.get(id).map(Control::current)
     }
 
     /// Up to `limit` jobs, newest first, older than `after`.
@@ -108,50 +106,50 @@ impl JobPool {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Job>, JobError> {
-        self.shared.journal.list(status, model, after, limit)
+        self.queue.journal.list(status, model, after, limit)
     }
 
     /// Cancels a job: at once where it waits, within one block of work where it runs.
     pub fn cancel(&self, id: &str) -> Result<Job, JobError> {
-        let job = self.shared.journal.cancel(id)?;
-        if let Some(control) = self.shared.state().running.get(id) {
+        let job = self.queue.journal.cancel(id)?;
+        if let Some(control) = self.queue.state().running.get(id) {
             control.stop(StopReason::Canceled);
         }
-        self.shared.changed(id);
+        self.queue.changed(id);
         Ok(job)
     }
 
-    /// Forgets a finished job.
+    /// Deletes a finished job.
     pub fn delete(&self, id: &str) -> Result<(), JobError> {
-        self.shared.journal.delete(id)
+        self.queue.journal.delete(id)
     }
 
-    /// The job an idempotency key was used for, if it was; refused for a different request.
+    /// The job that an idempotency key was used for, if any; an error if it was a different request.
     pub fn find_key(&self, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
-        self.shared.journal.find_key(key, fingerprint)
+        self.queue.journal.find_key(key, fingerprint)
     }
 
     /// Jobs in this state.
     pub fn count(&self, status: JobStatus) -> Result<usize, JobError> {
-        self.shared.journal.count(status)
+        self.queue.journal.count(status)
     }
 
-    /// The ids of jobs as they change. A slow listener misses some and should look again.
+    /// The ids of jobs as they change. A slow listener misses some and should read the jobs again.
     pub fn changes(&self) -> broadcast::Receiver<String> {
-        self.shared.changes.subscribe()
+        self.queue.changes.subscribe()
     }
 
-    /// Takes no more jobs, puts running ones back in the queue and waits for the workers, at most
-    /// for `grace`. Whether all of them ended in time.
+    /// Refuses new jobs, puts running ones back in the queue and waits up to `grace` for the workers. Returns whether all
+    /// of them ended in time.
     pub fn drain(&self, grace: Duration) -> bool {
         {
-            let mut state = self.shared.state();
+            let mut state = self.queue.state();
             state.draining = true;
             state.running.values().for_each(|control| control.stop(StopReason::Shutdown));
-            self.shared.wake.notify_all();
+            self.queue.wake.notify_all();
         }
         let deadline = Instant::now() + grace;
-        let threads = std::mem::take(&mut *self.shared.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.queue.threads.lock().unwrap_or_else(PoisonError::into_inner));
         while !threads.iter().all(JoinHandle::is_finished) {
             if Instant::now() >= deadline {
                 return false;
@@ -162,13 +160,13 @@ impl JobPool {
     }
 }
 
-impl PoolParts {
+impl JobQueue {
     pub(super) fn changed(&self, id: &str) {
-        // Nobody listening is fine.
+        // An error means that nobody listens.
         let _ = self.changes.send(id.to_owned());
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, PoolState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -176,15 +174,16 @@ impl PoolParts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::JobKind;
     use serde_json::json;
     use std::sync::mpsc;
 
     /// Does what its payload says.
-    struct Obedient {
+    struct ScriptedRunner {
         started: Mutex<mpsc::Sender<String>>,
     }
 
-    impl Runner for Obedient {
+    impl Runner for ScriptedRunner {
         fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
             let _ = self.started.lock().unwrap().send(job.id.clone());
             match job.request.payload.as_str() {
@@ -202,7 +201,7 @@ mod tests {
 
     fn request(payload: &str) -> NewJob {
         NewJob {
-            kind: "train".into(),
+            kind: JobKind::Train,
             model: "m".into(),
             dataset: "ds".into(),
             payload: json!(payload),
@@ -213,7 +212,7 @@ mod tests {
 
     fn pool(database: &Database, workers: usize) -> (JobPool, mpsc::Receiver<String>) {
         let (sender, started) = mpsc::channel();
-        let runner = Arc::new(Obedient { started: Mutex::new(sender) });
+        let runner = Arc::new(ScriptedRunner { started: Mutex::new(sender) });
         (JobPool::start(database.clone(), PoolSettings { workers, queue_limit: 3 }, runner).unwrap(), started)
     }
 
@@ -303,7 +302,7 @@ mod tests {
         let job = pool.submit(&request("wait")).unwrap();
         started.recv().unwrap();
         refuse_writes(true);
-        pool.shared.state().running[&job.id].stop(StopReason::Canceled);
+        pool.queue.state().running[&job.id].stop(StopReason::Canceled);
         std::thread::sleep(Duration::from_millis(50));
         assert_eq!(pool.find(&job.id).unwrap().status, JobStatus::Running);
         refuse_writes(false);
@@ -328,6 +327,17 @@ mod tests {
         assert!(crate::storage::database::refused_by_trigger(&delete().unwrap_err()));
         pool.cancel(&job.id).unwrap();
         delete().unwrap();
+    }
+
+    #[test]
+    fn a_stored_job_of_unknown_kind_is_refused_by_name() {
+        let (_folder, database) = database();
+        let (pool, _started) = pool(&database, 0);
+        let job = pool.submit(&request("work")).unwrap();
+        database.transact(|transaction| transaction.execute("UPDATE jobs SET kind = 'distil'", [])).unwrap();
+        let refusal = Journal::open(database.clone()).err().unwrap().to_string();
+        assert!(refusal.contains(&format!("job '{}' is stored with the kind 'distil'", job.id)), "{refusal}");
+        assert!(matches!(pool.find(&job.id), Err(JobError::Database(_))));
     }
 
     /// What a killed process leaves behind runs again, three times at most.

@@ -1,15 +1,14 @@
-//! Who goes first on a full machine.
+//! The priority of worker threads.
 
-/// Gives this thread, and those it starts, a low priority: on a full machine a prediction of microseconds must
-/// not wait for a training of minutes. Linux knows priorities of threads; elsewhere, or where it is refused, jobs run
-/// as everything else does.
-pub(super) fn step_back() {
+/// Lowers the priority of this thread and of those it starts, so that predictions are not delayed by training when all
+/// cores are busy. Only Linux has priorities per thread; elsewhere, or where it is refused, the priority stays as it is.
+pub(super) fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        const NICENESS: i32 = 10; // a tenth of the time beside someone who wants all of it
+        const NICENESS: i32 = 10; // about a tenth of a core beside a busy thread of usual priority
         let this_thread = Some(rustix::thread::gettid());
         if let Err(error) = rustix::process::setpriority_process(this_thread, NICENESS) {
-            tracing::debug!(%error, "jobs keep the usual priority");
+            tracing::debug!(%error, "the priority of training threads could not be lowered");
         }
     }
 }

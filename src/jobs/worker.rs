@@ -1,18 +1,18 @@
-//! A worker's life: take a job, run it, write down how it ended.
+//! What a worker thread does: take a job, run it, record how it ended.
 
 use super::control::StopReason;
-use super::pool::PoolParts;
+use super::pool::JobQueue;
 use super::{Control, Failure, Job, JobError, Runner};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// How long a worker waits when the database refuses, before it tries again.
+/// How long a worker waits after a database error before it tries again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-impl PoolParts {
-    /// One worker's life.
+impl JobQueue {
+    /// Runs jobs until the service shuts down.
     pub(super) fn work(&self, runner: &dyn Runner) {
         while let Some((job, control)) = self.next() {
             let span = tracing::info_span!("job", id = job.id, model = job.request.model, attempt = job.attempt);
@@ -24,7 +24,7 @@ impl PoolParts {
         }
     }
 
-    /// Waits for a job; nothing once the service is going down.
+    /// Waits for a job; none once the service shuts down.
     fn next(&self) -> Option<(Job, Control)> {
         let mut state = self.state();
         loop {
@@ -49,18 +49,18 @@ impl PoolParts {
         }
     }
 
-    /// Writes the end of a job. Where the database refuses, as on a full disk, it is tried until it is written or the
-    /// service stops, since nobody but this worker can end the job.
+    /// Records the end of a job. If the database fails, as on a full disk, this retries until it succeeds or the service
+    /// shuts down, since only this worker can end the job.
     fn end(&self, job: &Job, control: &Control, outcome: &Result<Value, Failure>) {
-        let mut refused = false;
+        let mut logged = false;
         while let Err(error) = self.write_end(job, control, outcome) {
             let state = self.state();
             if state.draining {
-                tracing::error!(%error, "the end of the job could not be written; it will run again");
+                tracing::error!(%error, "the end of the job could not be recorded; it will run again");
                 break;
             }
-            if !std::mem::replace(&mut refused, true) {
-                tracing::error!(%error, "the end of the job could not be written; it is tried until it can be");
+            if !std::mem::replace(&mut logged, true) {
+                tracing::error!(%error, "the end of the job could not be recorded; retrying");
             }
             drop(self.wake.wait_timeout(state, RETRY_AFTER));
         }
@@ -70,7 +70,7 @@ impl PoolParts {
 
     fn write_end(&self, job: &Job, control: &Control, outcome: &Result<Value, Failure>) -> Result<(), JobError> {
         match (outcome, control.stopped_by()) {
-            // Finished all the same: the work is done and must not be done again.
+            // A job that finished although it was asked to stop is done and must not run again.
             (Ok(_), _) | (Err(_), None) => self.journal.finish(&job.id, outcome),
             (Err(_), Some(StopReason::Canceled)) => self.journal.canceled(&job.id),
             (Err(_), Some(StopReason::Shutdown)) => self.journal.requeue(&job.id),
@@ -90,5 +90,5 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(message, "the job panicked");
-    Failure { code: "internal".into(), detail: "training failed unexpectedly; the log of the service says why".into() }
+    Failure { code: "internal".into(), detail: "the job failed unexpectedly; see the log of the service".into() }
 }

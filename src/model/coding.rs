@@ -2,10 +2,9 @@
 
 use crate::dataset::ColumnMoments;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
-use serde::{Deserialize, Serialize};
 
 /// How target cells become numbers of comparable size.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum TargetCoding {
     /// y ↦ (y − shift)/unit for each target. The shift only keeps sums small: the mean that centres the
     /// targets is taken out of the sums themselves. A single target keeps its unit; several are

@@ -1,4 +1,4 @@
-//! What is told about a model, by the service and by the command line alike.
+//! The description of a model, the same in the service and on the command line.
 
 use super::{FittedModel, Head};
 use crate::dataset::{ColumnKind, InputColumn};
@@ -6,7 +6,7 @@ use crate::features::Kernel;
 use serde_json::{Value, json};
 
 impl FittedModel {
-    /// Shapes, the resolved spec, how the fit went, and a row to try.
+    /// Shapes, the resolved spec, the report of the fit, and an example row.
     pub fn describe(&self) -> Value {
         json!({
             "target": self.head.targets().first(),

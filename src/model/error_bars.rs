@@ -2,17 +2,16 @@
 
 use crate::theory::ours::jackknife::group_variance;
 use ndarray::{Array2, ArrayView1};
-use serde::{Deserialize, Serialize};
 
 /// The weights of a ridge fit without each group of draws. The spread of their predictions estimates the distance to
 /// the exact kernel method at each input; an estimate, not a guarantee, and less sure with few features than the one
 /// of the mean distance, which may look at more of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ErrorBars {
     /// g.
-    group_count: usize,
+    pub(super) group_count: usize,
     /// Outputs × groups × s, so that the weights of one prediction lie side by side.
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl ErrorBars {

@@ -24,23 +24,23 @@ pub struct FittedModel {
     pub head: Head,
     /// Raw rows to inputs.
     pub inputs: InputPipeline,
-    /// About missing cells at prediction.
+    /// Applies to missing cells at prediction.
     pub missing: MissingRule,
     /// ψ, and the kernel it approximates.
     pub map: FeatureMap,
-    /// In which ψ is evaluated.
+    /// The precision in which ψ is evaluated.
     pub precision: Precision,
     /// W, s×k.
     pub weights: Array2<f64>,
     /// c; for regression the means of the training targets.
     pub intercepts: Vec<f64>,
-    /// Predictive spread, where it was asked for.
+    /// Predictive spread, if requested.
     pub spread: Option<Spread>,
-    /// Weights without groups of features, where they are kept.
+    /// Weights without groups of features, if kept.
     pub error_bars: Option<ErrorBars>,
-    /// Units of the conformal scores of each target; empty for labels and where there are no scores.
+    /// Units of the conformal scores of each target; empty for labels and without scores.
     pub interval_scales: Vec<f64>,
-    /// What adding rows later needs, where it was asked for.
+    /// Sums that adding rows needs, if requested.
     pub statistics: Option<Statistics>,
     /// The training spec as resolved, as JSON.
     pub spec: String,
@@ -48,11 +48,11 @@ pub struct FittedModel {
     pub dataset: String,
     /// How the fit went.
     pub report: FitReport,
-    /// δ the guarantees were asked for at.
+    /// δ of the guarantees.
     pub failure_probability: f64,
-    /// What the guarantees need.
+    /// What the guarantees are computed from.
     pub evidence: Option<Evidence>,
-    /// What was measured next to the bounds.
+    /// Measured counterparts of the bounds.
     pub measured: Measured,
 }
 
@@ -62,7 +62,7 @@ impl FittedModel {
         self.map.kind == MapKind::Points
     }
 
-    /// With what its evidence does not write down, because the other parts tell it.
+    /// Fills in what the evidence does not store because other parts of the model determine it.
     #[must_use]
     pub fn with_whole_evidence(mut self) -> Self {
         self.evidence = self.evidence.map(|evidence| Evidence {
@@ -75,12 +75,12 @@ impl FittedModel {
         self
     }
 
-    /// Ascending scores of rows that took no part in the fit, where there are any.
+    /// Conformal scores of rows that took no part in the fit, ascending; none if no rows were held out.
     pub fn calibration_scores(&self) -> Option<&[f64]> {
         self.evidence.as_ref()?.calibration_scores.as_deref()
     }
 
-    /// What bears on the measurements that its guarantees lack, beside its evidence.
+    /// What decides, beside the evidence, why a measurement for a guarantee is missing.
     pub fn circumstances(&self, rows: RowAccess) -> Circumstances {
         let spec: serde_json::Value = serde_json::from_str(&self.spec).unwrap_or_default();
         Circumstances {
@@ -100,7 +100,7 @@ impl FittedModel {
 }
 
 /// The sums over all rows of a fit, and how their targets were coded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Statistics {
     /// Sums over coded targets.
     pub gram: PackedGram,
@@ -116,7 +116,7 @@ impl Statistics {
 }
 
 /// Errors measured against the exact kernel method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression; summed over
     /// the targets.

@@ -1,10 +1,9 @@
 //! What the outputs of a model mean.
 
 use super::Labels;
-use serde::{Deserialize, Serialize};
 
 /// The meaning of the k numbers Wᵀψ(x) + c.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Head {
     /// Predicted numbers, one a target.
     Numbers {

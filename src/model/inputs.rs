@@ -2,10 +2,9 @@
 
 use crate::dataset::{Encoding, Scaling};
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
 
 /// Encoding, then filling in, then scaling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct InputPipeline {
     /// Cells to numbers.
     pub encoding: Encoding,

@@ -1,10 +1,8 @@
 //! Decision values to labels and probabilities.
 
-use serde::{Deserialize, Serialize};
-
 /// The labels of a classifier and how its decision values lead to them. Two labels share one value,
 /// positive for the second; more have one each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Labels {
     /// Name of the predicted column.
     pub target: String,

@@ -1,4 +1,4 @@
-//! What is kept of a training run: the fitted model, its file, and the register of all versions.
+//! What is kept of a training run: the fitted model, its file, and the registry of all versions.
 
 /// Models on disk: versions, aliases, artifacts.
 mod store;
@@ -15,16 +15,16 @@ mod labels;
 /// What the outputs of a model mean.
 mod head;
 
-/// How a fit went.
+/// The report of a fit.
 mod report;
 
 /// The fitted model: an immutable value.
 mod fitted;
 
-/// What is told about a model.
+/// The description of a model.
 mod description;
 
-/// How far observations may be from predictions.
+/// The predictive spread.
 mod spread;
 
 /// How much predictions depend on the draw of the features.
@@ -33,7 +33,7 @@ mod error_bars;
 /// A fitted model made ready to predict.
 mod predictor;
 
-/// The file format; the only file that names bincode.
+/// The file formats; the only folder that names bincode.
 mod artifact;
 
 /// A fitted model as an ONNX file.

@@ -1,12 +1,12 @@
-//! A fitted model made ready to predict: O(sd) a row.
+//! A fitted model prepared for predictions: O(sd) per row.
 
 use super::{ErrorBars, FittedModel};
 use crate::features::{Frequencies, Precision, Projector, Wave};
 use crate::linalg::{instructions_for, mixed_dot};
 use ndarray::{Array1, Array2, ArrayView1};
 
-/// Rows that are encoded and scaled at once. Their features are never held together: each row's are multiplied with the
-/// weights as soon as they are made.
+/// Rows that are encoded and scaled together. The features of a row are multiplied with the weights at once and never
+/// stored.
 const BLOCK_ROWS: usize = 256;
 
 /// Bytes of one input's frequencies that panels are padded to.
@@ -28,7 +28,7 @@ enum Engine {
     Double(Projector<f64>),
 }
 
-/// What is to be computed beside the outputs themselves; only for models that keep what it takes.
+/// What to compute beside the outputs, for models that keep what it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extras {
     /// Predictive standard deviations: O(s²) a row.
@@ -37,14 +37,14 @@ pub struct Extras {
     pub error_bars: bool,
 }
 
-/// What was computed for some rows, each rows×k. A row's numbers have the same bits whatever rows come with it.
+/// What was computed for some rows, each rows×k. The result for a row has the same bits in every batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictions {
     /// Wᵀψ + c.
     pub values: Array2<f64>,
-    /// Predictive standard deviations, where asked for and kept.
+    /// Predictive standard deviations, if requested and kept.
     pub spreads: Option<Array2<f64>>,
-    /// Standard deviations over features, where asked for and kept.
+    /// Standard deviations over features, if requested and kept.
     pub error_bars: Option<Array2<f64>>,
 }
 
@@ -68,7 +68,7 @@ impl Predictor {
         self.model
     }
 
-    /// The same without the sums that adding rows takes: predictions need none.
+    /// Drops the sums that only adding rows needs.
     #[must_use]
     pub fn without_statistics(mut self) -> Self {
         self.model.statistics = None;
@@ -104,7 +104,7 @@ impl Predictor {
         self.compute(rows, Extras { error_bars: true, ..Extras::default() }).error_bars
     }
 
-    /// The outputs and what else is asked for, from one pass over the features.
+    /// The outputs and the requested extras, in one pass over the features.
     pub fn compute(&self, rows: &[&[f64]], extras: Extras) -> Predictions {
         let shape = (rows.len(), self.model.intercepts.len());
         let spread = self.model.spread.as_ref().filter(|_| extras.spreads);

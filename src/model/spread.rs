@@ -1,11 +1,9 @@
 //! The predictive spread of a ridge model: how far a new observation may be from its prediction, by
 //! the model's own account.
 
-use serde::{Deserialize, Serialize};
-
 /// The Bayesian linear predictive variance σ̂²(1 + ψᵀ(G+λI)⁻¹ψ/n): ridge regression is the posterior
 /// mean under a gaussian prior on the weights and gaussian noise. An estimate, not a guarantee.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// σ̂² = RSS/(n − tr H) of each target.
     pub noise_variances: Vec<f64>,

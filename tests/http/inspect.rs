@@ -44,14 +44,14 @@ fn it_tells_what_the_service_tells() {
     let folder = tempfile::tempdir().unwrap();
     let (file, told) = trained(folder.path());
     let found: Value = serde_json::from_str(&printed(&inspect(&["--json"], &file))).unwrap();
-    assert_eq!(found["format_version"], 1);
+    assert_eq!(found["format_version"], 2);
     for name in ["artifact_sha256", "artifact_bytes", "dataset", "columns", "targets", "kernel", "shapes", "spec"] {
         assert_eq!(found[name], told[name], "{name}");
     }
     assert_eq!(found["report"]["validation_r2"], told["report"]["validation_r2"]);
     let page = printed(&inspect(&[], &file));
     let facts = [
-        "artifact                      format 1, ",
+        "artifact                      format 2, ",
         "learner                       ridge\n",
         "columns                       x (numeric), colour (categorical: blue, green, red), even (boolean)\n",
         "targets                       y\n",

@@ -191,8 +191,8 @@ fn calibration_that_says_what_nobody_knows_is_refused() {
     assert!(!refused(&|model| scores(model).push(f64::INFINITY)));
 }
 
-/// The file with the length that stands before `after` made another.
-fn claim(good: &[u8], after: &[u8], length: u64) -> Vec<u8> {
+/// A file of format 1 with the length that stands before `after` made another.
+fn claim_variable(good: &[u8], after: &[u8], length: u64) -> Vec<u8> {
     let at = good.windows(after.len()).position(|window| window == after).unwrap();
     let mut bytes = good[..at - 1].to_vec();
     bytes.push(253); // a number of eight bytes follows
@@ -202,16 +202,114 @@ fn claim(good: &[u8], after: &[u8], length: u64) -> Vec<u8> {
     bytes
 }
 
+/// The same for format 2, where every length has eight bytes.
+fn claim_fixed(good: &[u8], after: &[u8], length: u64) -> Vec<u8> {
+    let at = good.windows(after.len()).position(|window| window == after).unwrap();
+    let mut bytes = good.to_vec();
+    bytes[at - 8..at].copy_from_slice(&length.to_le_bytes());
+    seal(&mut bytes);
+    bytes
+}
+
+/// Were memory given for what a length states, the larger ones would end the process.
 #[test]
 fn lengths_within_the_payload_are_not_believed() {
+    let first = include_bytes!("../fixtures/artifacts/ridge.bochner");
+    let second = encode(&model(&json!({"features": {"count": 4}}))).unwrap();
+    for (good, text, claim) in [
+        (first.as_slice(), "colour", claim_variable as fn(&[u8], &[u8], u64) -> Vec<u8>),
+        (&second, "ds-test", claim_fixed),
+    ] {
+        let weight = decode(good).unwrap().weights[[0, 0]].to_le_bytes();
+        for after in [text.as_bytes(), &weight] {
+            for length in [good.len() as u64, 1 << 27, 15 << 30, 1 << 46, 1 << 62, u64::MAX] {
+                let outcome = decode(&claim(good, after, length));
+                assert!(matches!(outcome, Err(ArtifactError::Decode(_))), "{text} {length}");
+            }
+        }
+    }
+}
+
+/// Where each section of a file of format 2 begins and ends, with its tag.
+fn sections(good: &[u8]) -> Vec<(String, std::ops::Range<usize>)> {
+    let mut found = Vec::new();
+    let mut at = HEADER_BYTES;
+    while at < good.len() {
+        let length = u64::from_le_bytes(good[at + 8..at + 16].try_into().unwrap());
+        let end = at + 16 + usize::try_from(length).unwrap();
+        found.push((String::from_utf8(good[at..at + 4].to_vec()).unwrap(), at..end));
+        at = end;
+    }
+    found
+}
+
+fn section(tag: &[u8; 4], flags: u32, content: &[u8]) -> Vec<u8> {
+    let length = content.len() as u64;
+    [tag, flags.to_le_bytes().as_slice(), &length.to_le_bytes(), content].concat()
+}
+
+fn refusal(mut bytes: Vec<u8>) -> String {
+    seal(&mut bytes);
+    decode(&bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn a_section_of_a_later_release_is_skipped_or_refused_by_name() {
     let model = model(&json!({"features": {"count": 4}}));
     let good = encode(&model).unwrap();
-    let weight = model.weights[[0, 0]].to_le_bytes();
-    for length in [15 << 30, 1 << 27, good.len() as u64, u64::MAX] {
-        let text = decode(&claim(&good, b"ds-test", length)).unwrap_err();
-        // Memory is given where the limit allows it: this is what shows that none was.
-        let within = length <= 8 * good.len() as u64;
-        assert!(within || text.to_string().contains("LimitExceeded"), "{length}: {text}");
-        assert!(matches!(decode(&claim(&good, &weight, length)), Err(ArtifactError::Decode(_))), "{length}");
+    let first = sections(&good)[0].1.start;
+    for at in [first, good.len()] {
+        let with = |flags: u32| [&good[..at], &section(b"METR", flags, &[7; 99]), &good[at..]].concat();
+        let mut optional = with(0);
+        seal(&mut optional);
+        assert_eq!(decode(&optional).unwrap(), model);
+        assert!(refusal(with(1)).starts_with("section 'METR' is required"), "{}", refusal(with(1)));
+        assert!(refusal(with(2)).starts_with("section 'METR' has flags"), "{}", refusal(with(2)));
     }
+    for (format, word) in [(0_u32, "format 0; this build reads 1 and 2"), (3, "format 3; this build reads 1 and 2")] {
+        let mut bytes = good.clone();
+        bytes[8..12].copy_from_slice(&format.to_le_bytes());
+        assert!(refusal(bytes).contains(word));
+    }
+    let mut bytes = good.clone();
+    bytes[8] = 1; // a payload of format 2 under the number of format 1
+    refusal(bytes);
+}
+
+#[test]
+fn damaged_sections_are_refused_by_name() {
+    let raw = json!({"features": {"count": 4}, "spread": true, "error_bars": true, "updatable": true});
+    let good = encode(&model(&raw)).unwrap();
+    let sections = sections(&good);
+    let tags: Vec<&str> = sections.iter().map(|(tag, _)| tag.as_str()).collect();
+    let all = ["HEAD", "INPT", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS"];
+    assert_eq!(tags, all);
+    for (tag, range) in &sections {
+        let without = [&good[..range.start], &good[range.end..]].concat();
+        if ["SPRD", "EBAR", "STAT", "EVID"].contains(&tag.as_str()) {
+            let mut without = without;
+            seal(&mut without);
+            use_it(decode(&without).unwrap());
+        } else {
+            assert_eq!(refusal(without), format!("section '{tag}' is missing"));
+        }
+        let twice = [&good, &good[range.clone()]].concat();
+        assert_eq!(refusal(twice), format!("section '{tag}' appears twice"));
+        let of_length = |length: u64| {
+            let mut bytes = good.clone();
+            bytes[range.start + 8..range.start + 16].copy_from_slice(&length.to_le_bytes());
+            refusal(bytes)
+        };
+        for length in [(good.len() - range.start) as u64 - 15, 1 << 62, u64::MAX] {
+            assert_eq!(of_length(length), format!("section '{tag}' is longer than the rest of the file"));
+        }
+        of_length(0);
+        let content = &good[range.start + 16..range.end];
+        let mut longer = good[..range.start + 8].to_vec();
+        longer.extend((content.len() as u64 + 1).to_le_bytes());
+        longer.extend([content, &[0], &good[range.end..]].concat());
+        assert_eq!(refusal(longer), format!("section '{tag}' has bytes after its last field"));
+    }
+    assert_eq!(refusal([&good, &[0; 15][..]].concat()), "the payload ends within the header of a section");
+    refusal(good[..HEADER_BYTES].to_vec());
 }

@@ -199,6 +199,7 @@ impl From<JobError> for ApiError {
             JobError::State { .. } => Self::new(ErrorCode::WrongState, detail),
             JobError::NoDataset { .. } => Self::new(ErrorCode::DatasetNotFound, detail),
             JobError::KeyReused => Self::new(ErrorCode::IdempotencyKeyReused, detail),
+            JobError::UnknownKind { .. } | JobError::Thread { .. } => Self::internal(detail),
             JobError::Database(error) => Self::database(&error),
         }
     }

@@ -6,7 +6,7 @@ use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::state::blocking;
 use crate::dataset::DatasetError;
-use crate::jobs::NewJob;
+use crate::jobs::{JobKind, NewJob};
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
 use crate::training::{LARGEST_EXACT_ROWS, estimate_certification};
@@ -60,7 +60,7 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
     let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "the exact solve", "certify a model with fewer training rows")?;
     Ok(NewJob {
-        kind: "certify".into(),
+        kind: JobKind::Certify,
         model: entry.name.clone(),
         dataset: dataset.id,
         payload: json!({"version": entry.version}),

@@ -6,8 +6,8 @@ use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{Id, JsonBody, QueryFields};
 use crate::api::state::blocking;
-use crate::jobs::{Job, JobError, JobStatus, NewJob, Progress};
-use crate::model::{FittedModel, check_model_name};
+use crate::jobs::{Job, JobError, JobKind, JobStatus, NewJob, Progress};
+use crate::model::check_model_name;
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
 use crate::training::{SpecLimits, TrainSpec, estimate_memory};
@@ -125,11 +125,11 @@ fn render(job: &Job, progress: Option<Progress>) -> Value {
     // Progress is read a moment after the job, and may belong to its next state.
     let running = matches!(job.status, JobStatus::Running | JobStatus::Canceling);
     let progress = progress.filter(|_| running).map(
-        |progress| json!({"stage": progress.stage, "fraction": progress.fraction, "eta_seconds": progress.eta_seconds}),
+        |progress| json!({"stage": progress.stage.name(), "fraction": progress.fraction, "eta_seconds": progress.eta_seconds}),
     );
     json!({
         "id": job.id,
-        "type": job.request.kind,
+        "type": job.request.kind.name(),
         "model": job.request.model,
         "version": result.map(|result| &result["version"]),
         "dataset": job.request.dataset,
@@ -150,7 +150,7 @@ pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             let mut members: Vec<String> =
-                members.iter().map(|(name, value)| format!("{name:?}:{}", canonical(value))).collect();
+                members.iter().map(|(name, value)| format!("{}:{}", json!(name), canonical(value))).collect();
             members.sort();
             format!("{{{}}}", members.join(","))
         }
@@ -164,12 +164,13 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     let Some(body) = body.as_object() else {
         return Err(ApiError::not_an_object());
     };
-    if body.get("type").is_some_and(|kind| kind == "certify") {
-        return certifications::check(state, body);
-    }
     let mut problems = refuse_unknown(body, &["type", "model", "dataset", "spec"]);
-    if body.get("type").is_some_and(|kind| kind != "train") {
-        problems.push(Problem::new("/type", "must be 'train' or 'certify'"));
+    match requested_kind(body) {
+        Some(JobKind::Train) => {}
+        Some(JobKind::Certify) => return certifications::check(state, body),
+        Some(JobKind::Update) | None => {
+            problems.push(Problem::new("/type", "must be 'train' or 'certify'"));
+        }
     }
     let model = required_text(body, "model", &mut problems);
     if let Err(error) = check_model_name(model)
@@ -193,13 +194,18 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
-        kind: "train".into(),
+        kind: JobKind::Train,
         model: model.to_owned(),
         dataset: dataset.id,
         payload: spec.for_task(dataset.schema.task).to_json(),
         idempotency_key: None,
         fingerprint: String::new(),
     })
+}
+
+/// The kind that a request names: training unless it says otherwise, none if there is no such kind.
+fn requested_kind(body: &Map<String, Value>) -> Option<JobKind> {
+    body.get("type").map_or(Some(JobKind::Train), |kind| JobKind::from_name(kind.as_str()?))
 }
 
 /// A problem for every field that is not `known`.

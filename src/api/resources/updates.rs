@@ -5,7 +5,7 @@ use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{JsonBody, ModelName};
-use crate::jobs::NewJob;
+use crate::jobs::{JobKind, NewJob};
 use crate::request::problem::Problem;
 use crate::training::{alignment, estimate_memory};
 use axum::extract::State;
@@ -53,7 +53,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
-        kind: "update".into(),
+        kind: JobKind::Update,
         model: entry.name.clone(),
         dataset: dataset.id,
         // Without a version or an alias, the newest one when the job runs, so that queued updates add up.

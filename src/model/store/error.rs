@@ -1,12 +1,12 @@
-//! Why the registry of models refused.
+//! Why a model could not be stored, found or changed.
 
 use crate::model::ArtifactError;
 
-/// Why the registry refused.
+/// Why a model could not be stored, found or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// A name that could not be a file, a label or a path segment everywhere.
-    #[error("'{name}' is not a model name: 1 to 64 of a-z A-Z 0-9 . _ - and the first a letter or digit")]
+    /// A text that cannot be a file name, a metric label and a path segment.
+    #[error("'{name}' is not a model name: use 1 to 64 of a-z A-Z 0-9 . _ - and begin with a letter or digit")]
     Name {
         /// As given.
         name: String,
@@ -26,7 +26,9 @@ pub enum RegistryError {
         version: u32,
     },
     /// A text that cannot be an alias.
-    #[error("'{alias}' is not an alias: 1 to 64 of a-z A-Z 0-9 . _ - , the first a letter or digit, and not a number")]
+    #[error(
+        "'{alias}' is not an alias: use 1 to 64 of a-z A-Z 0-9 . _ - and begin with a letter or digit; a number is not an alias"
+    )]
     Alias {
         /// As given.
         alias: String,
@@ -49,7 +51,7 @@ pub enum RegistryError {
         /// One that points there.
         alias: String,
     },
-    /// The artifact on disk is not usable.
+    /// The artifact on disk cannot be used.
     #[error("the artifact of model '{name}' version {version} cannot be used: {cause}")]
     Artifact {
         /// Of the model.
@@ -59,19 +61,19 @@ pub enum RegistryError {
         /// Why.
         cause: ArtifactError,
     },
-    /// Another version came first.
+    /// Another version was published first.
     #[error("model '{name}' has a newer version")]
     Superseded {
         /// Of the model.
         name: String,
     },
-    /// A new artifact could not be made.
-    #[error("the artifact could not be made: {0}")]
+    /// The artifact could not be encoded.
+    #[error("the artifact could not be encoded: {0}")]
     Encode(#[from] ArtifactError),
-    /// The disk refused.
+    /// Reading or writing a file failed.
     #[error("storage failed: {0}")]
     Storage(#[from] std::io::Error),
-    /// The database refused.
+    /// The database failed.
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
 }

@@ -3,11 +3,11 @@
 /// A version of a model, and how models are named.
 pub(crate) mod version;
 
-/// Which models there are, in memory.
+/// The index of models in memory.
 pub(crate) mod version_index;
 
-/// Why the registry refused.
+/// Why a model could not be stored, found or changed.
 pub(crate) mod error;
 
-/// Names, versions and where their artifacts lie.
+/// Models by name and version, with their artifacts.
 pub(crate) mod registry;

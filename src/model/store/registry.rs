@@ -1,7 +1,7 @@
-//! Names, versions and where their artifacts lie.
+//! Models by name and version, with their artifacts.
 
 use super::version::ModelReference;
-use super::version_index::{IndexEntry, VersionIndex, from_row};
+use super::version_index::{IndexedModel, VersionIndex, from_row};
 use crate::model::{FittedModel, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
 use crate::storage::database::{Database, now};
 use crate::storage::files::{DataDir, at_path, hex, sweep};
@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// An artifact on disk that no version has yet. Should none ever have it, it is removed at the next start.
+/// An artifact on disk that belongs to no version yet. If it never does, it is removed at the next start.
 pub struct StoredArtifact {
     id: String,
     dataset: String,
@@ -22,25 +22,25 @@ pub struct StoredArtifact {
 }
 
 /// The models of a data directory; clones share it. Artifacts are named after the job that made
-/// them, never after the model, so no user's text becomes a path.
+/// them, never after the model, so no text of a user becomes a path.
 #[derive(Clone)]
 pub struct ModelRegistry {
     directory: DataDir,
     database: Database,
-    catalogue: Arc<RwLock<VersionIndex>>,
+    index: Arc<RwLock<VersionIndex>>,
 }
 
 impl ModelRegistry {
     /// Opens the registry and removes artifacts that no version refers to.
     pub fn open(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
-        let catalogue = Arc::new(RwLock::new(database.read(VersionIndex::read)?));
-        let registry = Self { directory, database, catalogue };
+        let index = Arc::new(RwLock::new(database.read(VersionIndex::read)?));
+        let registry = Self { directory, database, index };
         let known: HashSet<String> = registry.list(None).iter().map(|version| version.artifact.clone()).collect();
         sweep(&registry.directory.artifacts(), |stem| known.contains(stem))?;
         Ok(registry)
     }
 
-    /// Writes the artifact of a model under an id of its own. No version has it yet.
+    /// Writes the artifact of a model under an id. It belongs to no version yet.
     pub fn store(&self, id: &str, model: &FittedModel) -> Result<StoredArtifact, RegistryError> {
         let bytes = encode(model)?;
         self.write(id, &bytes)?;
@@ -109,9 +109,8 @@ impl ModelRegistry {
         published
     }
 
-    /// Puts another artifact in the place of that of a version, which must still be there with the one `entry`
-    /// names: the new file is stored, then the entry changes, then the old file goes. `make_ready` is called as by
-    /// [`Self::publish`].
+    /// Replaces the artifact of a version that still has the one `entry` names. The entry changes after the new file is
+    /// stored, and the old file is removed last. `make_ready` is called as by [`Self::publish`].
     pub fn replace(
         &self,
         entry: &ModelVersion,
@@ -147,21 +146,21 @@ impl ModelRegistry {
 
     /// All versions, of one model or of all: by name, newest version first.
     pub fn list(&self, name: Option<&str>) -> Vec<Arc<ModelVersion>> {
-        self.catalogue().list(name)
+        self.index().list(name)
     }
 
     /// The name of the only model, or how many there are. From memory.
     pub fn only_name(&self) -> Result<String, usize> {
-        self.catalogue().only_name().map(str::to_owned)
+        self.index().only_name().map(str::to_owned)
     }
 
     /// One version of `name` or `name@alias`; the newest if neither alias nor version is named. From memory.
     pub fn find(&self, name: &str, version: Option<u32>) -> Result<Arc<ModelVersion>, RegistryError> {
         let reference = ModelReference::parse(name)?;
-        self.catalogue().find(reference, version).map(Arc::clone)
+        self.index().find(reference, version).map(Arc::clone)
     }
 
-    /// What is told about a version, as JSON.
+    /// The description of a version, as JSON.
     pub fn description(&self, entry: &ModelVersion) -> Result<String, RegistryError> {
         let query = "SELECT description FROM models WHERE name = ?1 AND version = ?2";
         let found = self.database.read(|connection| {
@@ -172,10 +171,10 @@ impl ModelRegistry {
 
     /// The aliases of a model with their versions.
     pub fn aliases(&self, name: &str) -> BTreeMap<String, u32> {
-        self.catalogue().aliases(name)
+        self.index().aliases(name)
     }
 
-    /// Lets an alias lead to a version from now on, in one step; tells whether the alias is new.
+    /// Points an alias at a version, in one step; returns whether the alias is new.
     pub fn point(&self, name: &str, alias: &str, version: u32) -> Result<bool, RegistryError> {
         check_model_name(name)?;
         check_alias(alias)?;
@@ -197,7 +196,7 @@ impl ModelRegistry {
         Ok(is_new)
     }
 
-    /// Removes an alias; its version stays.
+    /// Removes an alias and keeps its version.
     pub fn remove_alias(&self, name: &str, alias: &str) -> Result<(), RegistryError> {
         self.find(&format!("{name}@{alias}"), None)?;
         let _room = self.database.lend_room();
@@ -218,8 +217,8 @@ impl ModelRegistry {
         })
     }
 
-    /// The artifact of a version as it lies on disk. A file that is missing is our fault, unless the version went or was
-    /// replaced since it was looked up.
+    /// The artifact of a version, opened. A missing file is a storage error, unless the version was deleted or replaced
+    /// since it was looked up.
     pub fn artifact(&self, entry: &ModelVersion) -> Result<File, RegistryError> {
         let path = self.path(&entry.artifact);
         File::open(&path).map_err(|error| {
@@ -232,15 +231,15 @@ impl ModelRegistry {
         })
     }
 
-    /// Removes one version, or all of a model, and tells which; refused while an alias points there. Version
-    /// numbers are never given out again.
+    /// Removes one version, or all of a model, and returns those removed; refused while an alias points at one. Version
+    /// numbers are never used again.
     pub fn delete(&self, name: &str, version: Option<u32>) -> Result<Vec<Arc<ModelVersion>>, RegistryError> {
         check_model_name(name)?;
         let newest = self.find(name, version)?;
-        let doomed = if version.is_some() { vec![newest] } else { self.list(Some(name)) };
+        let removed = if version.is_some() { vec![newest] } else { self.list(Some(name)) };
         let _room = self.database.lend_room();
         self.database.transact(|transaction| {
-            for entry in &doomed {
+            for entry in &removed {
                 let alias = "SELECT alias FROM aliases WHERE name = ?1 AND version = ?2";
                 let alias = transaction.query_row(alias, params![name, entry.version], |row| row.get(0)).optional()?;
                 if let Some(alias) = alias {
@@ -252,13 +251,13 @@ impl ModelRegistry {
             Ok::<_, RegistryError>(())
         })?;
         self.refresh(name)?;
-        for entry in &doomed {
+        for entry in &removed {
             match std::fs::remove_file(self.path(&entry.artifact)) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {} // another delete was faster
+                Err(error) if error.kind() == ErrorKind::NotFound => {} // another request deleted it first
                 outcome => outcome?,
             }
         }
-        Ok(doomed)
+        Ok(removed)
     }
 
     fn write(&self, artifact: &str, bytes: &[u8]) -> Result<(), RegistryError> {
@@ -267,18 +266,18 @@ impl ModelRegistry {
         Ok(file.publish(&self.path(artifact))?)
     }
 
-    /// Makes what the database now says of a model visible. Whoever predicts waits for the swap alone, never for the
-    /// database; the swap is made while the connection is held, so that the last one to come has read the last state.
+    /// Brings the index up to date with the database. Predictions wait for the swap only, never for the database; the
+    /// swap happens while the connection is held, so concurrent calls cannot leave an older state behind.
     fn refresh(&self, name: &str) -> Result<(), RegistryError> {
         self.database.read(|connection| {
-            let entry = IndexEntry::read(connection, name)?;
-            self.catalogue.write().unwrap_or_else(PoisonError::into_inner).put(name, entry);
+            let model = IndexedModel::read(connection, name)?;
+            self.index.write().unwrap_or_else(PoisonError::into_inner).put(name, model);
             Ok(())
         })
     }
 
-    fn catalogue(&self) -> RwLockReadGuard<'_, VersionIndex> {
-        self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
+    fn index(&self) -> RwLockReadGuard<'_, VersionIndex> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn path(&self, artifact: &str) -> PathBuf {
@@ -303,7 +302,6 @@ mod tests {
         (folder, registry, model)
     }
 
-    /// Whoever asks meanwhile gets the version before; whoever asks afterwards finds it ready.
     #[test]
     fn a_version_is_visible_only_when_it_is_ready() {
         let (_folder, registry, model) = registry_and_model();
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_artifact_is_our_fault_until_its_version_is_deleted() {
+    fn a_missing_artifact_is_a_storage_error_until_its_version_is_deleted() {
         let (_folder, registry, model) = registry_and_model();
         let stored = registry.store("a", &model).unwrap();
         let entry = registry.publish("m", &stored, "{}", None, |_| {}).unwrap();

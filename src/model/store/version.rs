@@ -9,13 +9,13 @@ pub struct ModelVersion {
     pub name: String,
     /// 1, 2, 3 …
     pub version: u32,
-    /// Id of its artifact: the job that made it, or the import.
+    /// Id of its artifact: that of the job or import that made it.
     pub artifact: String,
     /// Id of the data set it was trained on.
     pub dataset: String,
     /// Size of the artifact.
     pub bytes: u64,
-    /// Of the artifact: the same data, spec and seed give the same.
+    /// Of the artifact; the same data, spec and seed give the same one.
     pub sha256: String,
     /// RFC 3339.
     pub created_at: String,
@@ -26,7 +26,7 @@ pub fn check_model_name(name: &str) -> Result<(), RegistryError> {
     if is_name(name) { Ok(()) } else { Err(RegistryError::Name { name: name.chars().take(80).collect() }) }
 }
 
-/// A name, or a name with an alias: what a request may call a model.
+/// Checks a name, or a name with an alias.
 pub fn check_model_reference(text: &str) -> Result<(), RegistryError> {
     ModelReference::parse(text).map(|_| ())
 }
@@ -60,7 +60,7 @@ pub fn check_alias(alias: &str) -> Result<(), RegistryError> {
     }
 }
 
-/// What can be a file, a label and a path segment everywhere.
+/// Whether a text can be a file name, a metric label and a path segment.
 fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! Which models there are, in memory: a prediction must not wait for the database to learn which version is meant.
+//! The index of models in memory, so that a prediction finds its version without the database.
 
 use super::version::ModelReference;
 use crate::model::{ModelVersion, RegistryError};
@@ -6,21 +6,21 @@ use rusqlite::{Connection, Row};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The models of a registry by name; the database is the truth, this is its mirror.
+/// The models of a registry by name: a copy of what the database holds.
 #[derive(Debug, Default)]
 pub(crate) struct VersionIndex {
-    models: BTreeMap<String, IndexEntry>,
+    models: BTreeMap<String, IndexedModel>,
 }
 
-/// One model.
+/// The versions and aliases of one model.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct IndexEntry {
+pub(crate) struct IndexedModel {
     /// Newest first.
     versions: Vec<Arc<ModelVersion>>,
     aliases: BTreeMap<String, u32>,
 }
 
-impl IndexEntry {
+impl IndexedModel {
     /// What the database holds of a model.
     pub(crate) fn read(connection: &Connection, name: &str) -> Result<Self, RegistryError> {
         let mut query = connection.prepare("SELECT * FROM models WHERE name = ?1 ORDER BY version DESC")?;
@@ -34,22 +34,22 @@ impl IndexEntry {
 impl VersionIndex {
     /// Everything that the database holds.
     pub(crate) fn read(connection: &Connection) -> Result<Self, RegistryError> {
-        let mut catalogue = Self::default();
+        let mut index = Self::default();
         let mut query = connection.prepare("SELECT DISTINCT name FROM models")?;
         let names: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for name in names {
-            let entry = IndexEntry::read(connection, &name)?;
-            catalogue.put(&name, entry);
+            let model = IndexedModel::read(connection, &name)?;
+            index.put(&name, model);
         }
-        Ok(catalogue)
+        Ok(index)
     }
 
-    /// Puts what was read of a model in the place of what was known.
-    pub(crate) fn put(&mut self, name: &str, entry: IndexEntry) {
-        if entry.versions.is_empty() {
+    /// Replaces what the index holds of a model; one without versions is removed.
+    pub(crate) fn put(&mut self, name: &str, model: IndexedModel) {
+        if model.versions.is_empty() {
             self.models.remove(name);
         } else {
-            self.models.insert(name.to_owned(), entry);
+            self.models.insert(name.to_owned(), model);
         }
     }
 
@@ -60,29 +60,29 @@ impl VersionIndex {
         version: Option<u32>,
     ) -> Result<&Arc<ModelVersion>, RegistryError> {
         let ModelReference { name, alias } = reference;
-        let entry = self.models.get(name).ok_or_else(|| RegistryError::NotFound { name: name.to_owned() })?;
+        let model = self.models.get(name).ok_or_else(|| RegistryError::NotFound { name: name.to_owned() })?;
         let wanted = match alias {
             None => version,
             Some(alias) => {
                 let no_alias = || RegistryError::NoAlias { name: name.to_owned(), alias: alias.to_owned() };
-                let leads_to = *entry.aliases.get(alias).ok_or_else(no_alias)?;
-                if let Some(version) = version.filter(|version| *version != leads_to) {
+                let aliased = *model.aliases.get(alias).ok_or_else(no_alias)?;
+                if let Some(version) = version.filter(|version| *version != aliased) {
                     return Err(RegistryError::NoVersion { name: format!("{name}@{alias}"), version });
                 }
-                Some(leads_to)
+                Some(aliased)
             }
         };
         match wanted {
-            None => entry.versions.first(),
-            Some(version) => entry.versions.iter().find(|entry| entry.version == version),
+            None => model.versions.first(),
+            Some(version) => model.versions.iter().find(|entry| entry.version == version),
         }
         .ok_or_else(|| RegistryError::NoVersion { name: name.to_owned(), version: wanted.unwrap_or_default() })
     }
 
     /// All versions, of one model or of all: by name, newest version first.
     pub(crate) fn list(&self, name: Option<&str>) -> Vec<Arc<ModelVersion>> {
-        let entries = self.models.iter().filter(|(known, _)| name.is_none_or(|name| *known == name));
-        entries.flat_map(|(_, entry)| entry.versions.iter().cloned()).collect()
+        let models = self.models.iter().filter(|(known, _)| name.is_none_or(|name| *known == name));
+        models.flat_map(|(_, model)| model.versions.iter().cloned()).collect()
     }
 
     /// The name of the only model, or how many there are.
@@ -93,7 +93,7 @@ impl VersionIndex {
 
     /// The aliases of a model with their versions.
     pub(crate) fn aliases(&self, name: &str) -> BTreeMap<String, u32> {
-        self.models.get(name).map(|entry| entry.aliases.clone()).unwrap_or_default()
+        self.models.get(name).map(|model| model.aliases.clone()).unwrap_or_default()
     }
 }
 

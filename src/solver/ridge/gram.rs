@@ -127,14 +127,14 @@ impl Gram {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PackedGram {
     /// Row by row, s(s+1)/2 of them.
-    products: Vec<f64>,
+    pub(crate) products: Vec<f64>,
     /// k×s, row by row.
-    moments: Vec<f64>,
-    features: Vec<f64>,
-    targets: Vec<f64>,
-    target_squares: Vec<f64>,
-    weight: f64,
-    sample_count: usize,
+    pub(crate) moments: Vec<f64>,
+    pub(crate) features: Vec<f64>,
+    pub(crate) targets: Vec<f64>,
+    pub(crate) target_squares: Vec<f64>,
+    pub(crate) weight: f64,
+    pub(crate) sample_count: usize,
 }
 
 impl PackedGram {

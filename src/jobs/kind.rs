@@ -1,0 +1,68 @@
+//! What a job does, and what it is doing.
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// Fits a model to a data set.
+    Train,
+    /// Adds the rows of a data set to a model.
+    Update,
+    /// Compares a model with the exact kernel method.
+    Certify,
+}
+
+impl JobKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Update, Self::Certify];
+
+    /// Its name in the database and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Update => "update",
+            Self::Certify => "certify",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a running job is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobStage {
+    /// Opens its data set.
+    Start,
+    /// Computes means and variances of the columns.
+    Scale,
+    /// Searches for the bandwidth.
+    Search,
+    /// Sums features over the rows.
+    Accumulate,
+    /// Solves for the weights.
+    Solve,
+    /// Measures errors.
+    Evaluate,
+    /// Computes the exact kernel solution.
+    Certify,
+    /// Stores the model and makes it available.
+    Publish,
+}
+
+impl JobStage {
+    /// Its name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Scale => "scale",
+            Self::Search => "search",
+            Self::Accumulate => "accumulate",
+            Self::Solve => "solve",
+            Self::Evaluate => "evaluate",
+            Self::Certify => "certify",
+            Self::Publish => "publish",
+        }
+    }
+}
