@@ -202,7 +202,7 @@ impl From<DatasetError> for ApiError {
             }
             DatasetError::NotFound { .. } => Self::not_found("dataset_not_found", detail),
             DatasetError::InUse { .. } => Self::new(StatusCode::CONFLICT, "dataset_in_use", detail),
-            DatasetError::Damaged { .. } => Self::internal(detail),
+            DatasetError::Damaged { .. } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "dataset_damaged", detail),
             DatasetError::Storage(error) => Self::storage(&error),
             DatasetError::Database(error) => Self::database(&error),
         }

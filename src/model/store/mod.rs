@@ -11,3 +11,6 @@ pub(crate) mod error;
 
 /// Names, versions and where their artifacts lie.
 pub(crate) mod registry;
+
+/// The files of models kept in step with the database.
+pub(crate) mod upkeep;
