@@ -1,4 +1,4 @@
-//! Nothing gets lost: foreign files, a lost database, damaged tables and artifacts.
+//! Nothing gets lost: foreign files, a lost database, files without an entry.
 
 use crate::harness::waves;
 use crate::process::Process;
@@ -9,10 +9,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 /// Runs the binary to its end; its exit code and all it printed.
-fn run(data_dir: &Path, arguments: &[&str]) -> (i32, String) {
+pub(crate) fn run(data_dir: &Path, arguments: &[&str]) -> (i32, String) {
     let output =
         Command::new(env!("CARGO_BIN_EXE_bochner")).args(arguments).arg("--data-dir").arg(data_dir).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -22,11 +21,11 @@ fn run(data_dir: &Path, arguments: &[&str]) -> (i32, String) {
 /// A way to lose the database of a directory.
 type Lose = fn(&Path);
 
-fn doctor(data_dir: &Path) -> (i32, String) {
+pub(crate) fn doctor(data_dir: &Path) -> (i32, String) {
     run(data_dir, &["doctor"])
 }
 
-fn repair(data_dir: &Path) -> (i32, String) {
+pub(crate) fn repair(data_dir: &Path) -> (i32, String) {
     run(data_dir, &["doctor", "--repair"])
 }
 
@@ -45,7 +44,7 @@ fn contents(data_dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-fn only_file(data_dir: &Path, folder: &str, ending: &str) -> PathBuf {
+pub(crate) fn only_file(data_dir: &Path, folder: &str, ending: &str) -> PathBuf {
     let files = fs::read_dir(data_dir.join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let found: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|found| found == ending)).collect();
     assert_eq!(found.len(), 1, "{found:?}");
@@ -64,19 +63,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn flip(file: &Path, at: usize) {
-    let mut bytes = fs::read(file).unwrap();
-    bytes[at] ^= 0x10;
-    fs::write(file, bytes).unwrap();
-}
-
-fn train(process: &Process, model: &str, dataset: &str) -> Value {
+pub(crate) fn train(process: &Process, model: &str, dataset: &str) -> Value {
     let spec = json!({"features": {"count": 64}, "lambda": 1e-4});
     let job = process.submit(&json!({"model": model, "dataset": dataset, "spec": spec}));
     process.wait_for(&job, &["succeeded", "failed"])
 }
 
-fn predict(process: &Process, model: &str) -> Value {
+pub(crate) fn predict(process: &Process, model: &str) -> Value {
     let body = json!({"rows": [[0.5, "red", true], [0.1, "blue", false]]}).to_string();
     process.post(&format!("/api/v1/models/{model}/predict"), "application/json", &body)["predictions"].take()
 }
@@ -113,17 +106,14 @@ fn a_folder_of_somebody_else_loses_nothing() {
 
 /// What the service tells of everything that must come back.
 fn told(process: &Process) -> Value {
-    let mut models = process.get("/api/v1/models");
-    // How long training took is told by the database alone.
-    for model in models["models"].as_array_mut().unwrap() {
-        model["latest"]["report"]["stage_seconds"].take();
-    }
+    let mut model = process.get("/api/v1/models/m");
+    model["latest"]["report"]["stage_seconds"].take(); // told by the database alone
     json!({
         "datasets": process.get("/api/v1/datasets"),
         "first": process.get("/api/v1/datasets/first")["id"],
         "second": process.get("/api/v1/datasets/second")["id"],
-        "models": models,
-        "aliases": process.get("/api/v1/models/m")["aliases"],
+        "models": process.get("/api/v1/models"),
+        "model": model,
         "predictions": [predict(process, "m"), predict(process, "m@prod"), predict(process, "other")],
     })
 }
@@ -288,108 +278,6 @@ fn a_file_without_an_entry_is_moved_and_never_deleted() {
         assert_eq!(&fs::read(moved).unwrap(), content);
         assert!(!file.exists());
     }
-}
-
-#[test]
-fn a_damaged_table_fails_its_job_by_name_until_it_is_uploaded_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let process = Process::start(folder.path());
-    let id = process.upload("waves", &waves(3_000))["id"].as_str().unwrap().to_owned();
-    assert_eq!(train(&process, "m", "waves")["status"], "succeeded");
-    let (model, table) = (predict(&process, "m"), only_file(folder.path(), "datasets", "table"));
-    let good = fs::read(&table).unwrap();
-    let damages: [(&str, &dyn Fn()); 4] = [
-        ("block 3 (rows 1537 to 2048) does not match its checksum", &|| {
-            flip(&table, good.len() - 3_000 * 32 + 1_600 * 32);
-        }),
-        ("its header does not match its checksum", &|| flip(&table, 40)),
-        ("its length differs from its shape", &|| fs::write(&table, &good[..good.len() - 9]).unwrap()),
-        ("its file is missing", &|| fs::remove_file(&table).unwrap()),
-    ];
-    for (how, damage) in damages {
-        damage();
-        let job = train(&process, "m", "waves");
-        assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("dataset")), "{job}");
-        let detail = job["error"]["detail"].as_str().unwrap();
-        let expected = format!("dataset 'waves' ({id}) is damaged: {how}; upload the same file again to repair it");
-        assert!(detail.contains(&expected), "{detail}");
-        process.upload("waves", &waves(3_000));
-        assert_eq!(fs::read(&table).unwrap(), good, "{how}");
-    }
-    assert_eq!(train(&process, "m", "waves")["status"], "succeeded");
-    assert_eq!(predict(&process, "m"), model);
-
-    flip(&table, good.len() - 100);
-    assert_eq!(process.get("/api/v1/datasets/waves/preview?rows=3")["rows"].as_array().unwrap().len(), 3);
-    let (code, text) = doctor(folder.path());
-    assert!(code == 1 && text.contains("another process is using"), "{text}");
-    process.kill();
-    for attempt in [doctor(folder.path()), repair(folder.path())] {
-        assert!(
-            attempt.0 == 3 && attempt.1.contains("dataset 'waves'") && attempt.1.contains("block 5"),
-            "{attempt:?}"
-        );
-    }
-}
-
-/// Two number columns and one of labels, as the first release wrote it.
-fn first_format(labels: [f64; 4]) -> Vec<u8> {
-    let rows = labels.iter().enumerate().flat_map(|(row, label)| [row as f64, 0.5 * row as f64, *label]);
-    let cells = rows.flat_map(f64::to_le_bytes);
-    b"BOCHTAB1".iter().copied().chain(4_u64.to_le_bytes()).chain(3_u64.to_le_bytes()).chain(cells).collect()
-}
-
-#[test]
-fn tables_of_the_first_format_are_migrated_and_their_codes_bounded() {
-    let folder = tempfile::tempdir().unwrap();
-    let process = Process::start(folder.path());
-    process.upload("abc", "a,b,c\n0,0,red\n1,0.5,blue\n2,1,red\n3,1.5,blue\n");
-    let preview = process.get("/api/v1/datasets/abc/preview");
-    process.kill();
-    let table = only_file(folder.path(), "datasets", "table");
-    fs::write(&table, first_format([1.0, 0.0, 1.0, 0.0])).unwrap();
-    let process = Process::start(folder.path());
-    assert_eq!(process.get("/api/v1/datasets/abc/preview"), preview);
-    assert!(fs::read(&table).unwrap().starts_with(b"BOCHTAB2"));
-    process.kill();
-
-    for code in [1e18, 2.0, -1.0, 0.5, f64::INFINITY] {
-        fs::write(&table, first_format([1.0, 0.0, code, 0.0])).unwrap();
-        let process = Process::start(folder.path());
-        let job = process.submit(&json!({"model": "m", "dataset": "abc", "spec": {"learner": "logistic"}}));
-        let job = process.wait_for(&job, &["succeeded", "failed"]);
-        let detail = job["error"]["detail"].as_str().unwrap();
-        assert!(detail.contains("row 3, column 'c' has a code that stands for no level"), "{code}: {job}");
-        process.kill();
-    }
-}
-
-#[test]
-fn a_damaged_artifact_is_quarantined_while_all_else_serves() {
-    let folder = tempfile::tempdir().unwrap();
-    let process = Process::start(folder.path());
-    process.upload("waves", &waves(200));
-    train(&process, "bad", "waves");
-    let artifact = only_file(folder.path(), "artifacts", "bochner");
-    train(&process, "good", "waves");
-    process.kill();
-    flip(&artifact, 2_000);
-    let (code, text) = doctor(folder.path());
-    assert!(code == 3 && text.contains("model 'bad' version 1") && text.contains("checksum"), "{text}");
-
-    let process = Process::start(folder.path());
-    let moved = folder.path().join("quarantine").join(artifact.file_name().unwrap());
-    for _ in 0..1_000 {
-        if moved.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert!(moved.exists() && !artifact.exists());
-    assert_eq!(predict(&process, "good").as_array().unwrap().len(), 2);
-    assert_eq!(process.delete("/api/v1/models/bad"), 204);
-    process.kill();
-    assert_eq!(doctor(folder.path()).0, 0);
 }
 
 #[test]

@@ -205,3 +205,122 @@ fn decode(bytes: &[u8], cells: &mut [f64]) {
         *cell = f64::from_le_bytes(*bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written by another program after the description of the formats: 20 rows of a number, a boolean and a text.
+    const GOLDEN: [&[u8]; 2] = [
+        include_bytes!("../../../tests/fixtures/tables/format1.table"),
+        include_bytes!("../../../tests/fixtures/tables/format2.table"),
+    ];
+
+    struct Scratch {
+        folder: tempfile::TempDir,
+        dataset: Dataset,
+    }
+
+    impl Scratch {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("one.table"), GOLDEN[1]).unwrap();
+            let dataset = Table::describe(&folder.path().join("one.table")).unwrap().unwrap();
+            Self { folder, dataset }
+        }
+
+        fn open(&self, bytes: &[u8]) -> Result<Table, DatasetError> {
+            let path = self.folder.path().join("one.table");
+            std::fs::write(&path, bytes).unwrap();
+            Table::open(&path, &self.dataset)
+        }
+
+        fn verified(&self, bytes: &[u8]) -> Result<(), DatasetError> {
+            self.open(bytes)?.verify()
+        }
+    }
+
+    fn golden_cell(row: usize, column: usize) -> f64 {
+        match column {
+            0 if row == 7 => f64::NAN,
+            0 => row as f64 / 2.0,
+            1 => (row % 2) as f64,
+            _ => (row % 3) as f64,
+        }
+    }
+
+    #[test]
+    fn every_format_reads_any_rows() {
+        let scratch = Scratch::new();
+        for bytes in GOLDEN {
+            let table = scratch.open(bytes).unwrap();
+            assert_eq!((table.row_count(), table.column_count()), (20, 3));
+            for first in 0..20 {
+                for count in 0..=20 - first {
+                    let mut cells = vec![-1.0; count * 3];
+                    table.read(first, &mut cells).unwrap();
+                    for (index, cell) in cells.iter().enumerate() {
+                        let expected = golden_cell(first + index / 3, index % 3);
+                        assert!(*cell == expected || cell.is_nan() && expected.is_nan());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_is_written_as_it_is_read() {
+        let scratch = Scratch::new();
+        for bytes in GOLDEN {
+            let table = scratch.open(bytes).unwrap();
+            let mut written = Vec::new();
+            rewrite(&table, &scratch.dataset, &mut written).unwrap();
+            let mut again = Vec::new();
+            rewrite(&scratch.open(&written).unwrap(), &scratch.dataset, &mut again).unwrap();
+            assert_eq!(written, again);
+            assert!(scratch.open(&written).unwrap().has_checksums());
+        }
+    }
+
+    #[test]
+    fn no_changed_byte_and_no_cut_goes_unnoticed() {
+        let scratch = Scratch::new();
+        let good = GOLDEN[1];
+        scratch.verified(good).unwrap();
+        for at in 0..good.len() {
+            let mut bytes = good.to_vec();
+            bytes[at] ^= 1 << (at % 8);
+            let error = scratch.verified(&bytes).unwrap_err();
+            assert!(matches!(error, DatasetError::Damaged { .. }), "byte {at}: {error}");
+            assert!(scratch.verified(&good[..at]).is_err(), "cut at {at}");
+        }
+        assert!(scratch.verified(&[good, b"x"].concat()).is_err());
+    }
+
+    #[test]
+    fn claims_of_a_header_allocate_nothing() {
+        let scratch = Scratch::new();
+        for at in [8, 16] {
+            for claim in [u64::MAX, u64::MAX / 8, 1 << 40] {
+                let mut bytes = GOLDEN[0].to_vec();
+                bytes[at..at + 8].copy_from_slice(&claim.to_le_bytes());
+                assert!(scratch.open(&bytes).is_err());
+            }
+        }
+        let mut bytes = GOLDEN[1].to_vec();
+        bytes[28..32].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(scratch.open(&bytes).is_err());
+    }
+
+    #[test]
+    fn codes_without_a_level_are_refused() {
+        let scratch = Scratch::new();
+        for (column, code) in [(1, 2.0), (2, 3.0), (2, 1e18), (2, -1.0), (2, 0.5), (2, f64::INFINITY)] {
+            let mut bytes = GOLDEN[0].to_vec();
+            let at = 24 + (5 * 3 + column) * CELL_BYTES;
+            bytes[at..at + CELL_BYTES].copy_from_slice(&f64::to_le_bytes(code));
+            let error = scratch.verified(&bytes).unwrap_err().to_string();
+            assert!(error.contains("row 6, column") && error.contains("stands for no level"), "{error}");
+        }
+    }
+}
