@@ -76,14 +76,15 @@ fn rebuild(
 ) -> Result<Database, StartError> {
     let unusable = |cause| StartError::DataDir { path: data_dir.display().to_string(), cause };
     let directory = DataDir::open(data_dir).map_err(unusable)?;
-    if mismatch.cause == Cause::Damaged {
+    // What is left of a database that cannot be used stays for whoever can: SQLite would delete the -wal of an empty one.
+    if matches!(mismatch.cause, Cause::Damaged | Cause::NoDatabase) {
         for ending in ["", "-wal", "-shm"] {
             let mut file = directory.database().into_os_string();
             file.push(ending);
             let file = PathBuf::from(file);
             if file.exists() {
-                directory.move_to_quarantine(&file, "damaged").map_err(unusable)?;
-                examination.repairs.push(format!("{}: damaged; moved to quarantine", file.display()));
+                directory.move_to_quarantine(&file, "not a usable database").map_err(unusable)?;
+                examination.repairs.push(format!("{}: not usable; moved to quarantine", file.display()));
             }
         }
     }

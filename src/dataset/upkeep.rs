@@ -109,7 +109,7 @@ impl DatasetStore {
     }
 
     pub(super) fn card_path(&self, id: &str) -> PathBuf {
-        self.directory.datasets().join(format!("{id}.card"))
+        self.directory.cards().join(format!("{id}.card"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the database says of one dataset or model, in a small file beside theirs: enough to make the entries again
+//! What the database says of one dataset or model, in a small file of its own: enough to make the entries again
 //! should the database be lost, and to notice that it was.
 //!
 //! ```text

@@ -76,7 +76,7 @@ const MIGRATIONS: [&str; 3] = [
     ) STRICT;
 ",
     "
-    -- The identity of this database, and how often its entries changed. Cards beside the files repeat both, so that a
+    -- The identity of this database, and how often its entries changed. Cards repeat both, so that a
     -- database that is older than the files, or not theirs, is noticed.
     CREATE TABLE changes (
         database TEXT NOT NULL,
@@ -167,7 +167,8 @@ impl Database {
 
     /// Whether the file is there and holds a schema of ours; nothing is made or changed.
     pub fn is_there(path: &Path) -> Result<bool, OpenError> {
-        if !path.exists() {
+        // SQLite would delete the -wal of an empty file, and with it perhaps all there is.
+        if !path.metadata().is_ok_and(|file| file.len() > 0) {
             return Ok(false);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

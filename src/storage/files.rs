@@ -24,7 +24,7 @@ impl DataDir {
     /// Opens or makes the directory and removes the temporary files that an earlier process left.
     pub fn open(root: &Path) -> io::Result<Self> {
         let directory = Self::at(root);
-        for folder in [directory.temporary(), directory.datasets(), directory.artifacts()] {
+        for folder in [directory.temporary(), directory.datasets(), directory.artifacts(), directory.cards()] {
             make_folder(&folder)?;
         }
         directory.clear_temporary()?;
@@ -44,6 +44,11 @@ impl DataDir {
     /// Model artifacts.
     pub fn artifacts(&self) -> PathBuf {
         self.root.join("artifacts")
+    }
+
+    /// What the database says of each dataset and model.
+    pub fn cards(&self) -> PathBuf {
+        self.root.join("cards")
     }
 
     /// Files that were moved aside: whole, and used by nothing.

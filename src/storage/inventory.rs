@@ -48,6 +48,14 @@ pub struct Restored<T> {
 impl FileKind {
     const ALL: [Self; 4] = [Self::Table, Self::DatasetCard, Self::Artifact, Self::ModelCard];
 
+    fn folder(self, directory: &DataDir) -> PathBuf {
+        match self {
+            Self::Table => directory.datasets(),
+            Self::Artifact => directory.artifacts(),
+            Self::DatasetCard | Self::ModelCard => directory.cards(),
+        }
+    }
+
     fn magic(self) -> &'static [u8] {
         match self {
             Self::Table => TABLE_MAGIC,
@@ -73,7 +81,8 @@ impl FileKind {
 /// The files of ours in the folders of a data directory, in the order of their ids. Folders that are missing have none.
 pub fn own_files(directory: &DataDir) -> io::Result<Vec<OwnFile>> {
     let mut found = Vec::new();
-    for (folder, kinds) in [(directory.datasets(), &FileKind::ALL[..2]), (directory.artifacts(), &FileKind::ALL[2..])] {
+    for kind in FileKind::ALL {
+        let folder = kind.folder(directory);
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             entries => entries.map_err(|error| at_path(&folder, &error))?,
@@ -81,13 +90,11 @@ pub fn own_files(directory: &DataDir) -> io::Result<Vec<OwnFile>> {
         for entry in entries {
             let entry = entry?;
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            for kind in kinds {
-                if let Some(id) = kind.id_of(&name)
-                    && entry.file_type()?.is_file()
-                    && begins_with(&path, kind.magic())?
-                {
-                    found.push(OwnFile { kind: *kind, id: id.to_owned(), path: path.clone() });
-                }
+            if let Some(id) = kind.id_of(&name)
+                && entry.file_type()?.is_file()
+                && begins_with(&path, kind.magic())?
+            {
+                found.push(OwnFile { kind, id: id.to_owned(), path });
             }
         }
     }
@@ -125,7 +132,7 @@ mod tests {
             (datasets.join("ds-0123456789abcdef0123.table"), &b"BOCHTAB1..."[..]),
             (artifacts.join("job-0123456789abcdef0123456789abcdef.bochner"), b"BOCHNER\0..."),
             (artifacts.join("018f0a4e-7c3b-7aaa-8bbb-0123456789ab.bochner"), b"BOCHNER\0..."),
-            (artifacts.join("model-0123456789abcdef0123.card"), b"BOCHNER CARD 1 00000000\n"),
+            (directory.cards().join("model-0123456789abcdef0123.card"), b"BOCHNER CARD 1 00000000\n"),
         ];
         let foreign = [
             (datasets.join("my_only_copy.csv"), &b"a,b\n1,2\n"[..]),

@@ -6,7 +6,7 @@ pub mod database;
 /// Files that are either whole or absent.
 pub mod files;
 
-/// What the database says of one thing, kept beside its files.
+/// What the database says of one thing, kept in a file.
 pub mod card;
 
 /// Which files of a data directory are ours.

@@ -118,9 +118,11 @@ impl Header {
             }
             _ => return Err(HeaderError::Damaged("it does not begin like a table")),
         };
-        let checksums = blocks.as_ref().map_or(0, |blocks| rows.div_ceil(blocks.rows as u64));
         let cells = rows.checked_mul(columns).and_then(|cells| cells.checked_mul(CELL_BYTES as u64));
-        let expected = cells.and_then(|cells| cells.checked_add(start + checksums * CHECKSUM_BYTES as u64));
+        let count = blocks.as_ref().map_or(0, |blocks| rows.div_ceil(blocks.rows as u64));
+        let checksums = count.checked_mul(CHECKSUM_BYTES as u64);
+        let content = cells.zip(checksums).and_then(|(cells, checksums)| cells.checked_add(checksums));
+        let expected = content.and_then(|content| content.checked_add(start));
         if expected != Some(length) {
             return Err(HeaderError::Damaged("its length differs from its shape"));
         }

@@ -193,7 +193,7 @@ impl ModelRegistry {
     /// Named by a hash, so that no user's text becomes a path.
     fn card_path(&self, name: &str) -> PathBuf {
         let hash = hex(&Sha256::digest(name));
-        self.directory.artifacts().join(format!("model-{}.card", &hash[..20]))
+        self.directory.cards().join(format!("model-{}.card", &hash[..20]))
     }
 }
 
