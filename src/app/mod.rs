@@ -3,6 +3,12 @@
 /// What a training job does: open, train, publish.
 pub mod training_jobs;
 
+/// The lock of a data directory, and whether its database belongs to its files.
+mod data_directory;
+
+/// Checks every file of a data directory against its entry, and repairs.
+pub mod doctor;
+
 use crate::api::{self, AppState, Dispatch};
 use crate::config::Config;
 use crate::dataset::{DatasetError, DatasetStore};
@@ -11,10 +17,12 @@ use crate::linalg;
 use crate::model::{ModelRegistry, RegistryError};
 use crate::serving::{BatchLimits, ModelCache, PredictionPool};
 use crate::storage::database::{Database, OpenError};
-use crate::storage::files::DataDir;
+use crate::storage::files::{DataDir, make_folder};
+use crate::storage::inventory::own_files;
 use crate::storage::reserve::Reserve;
 use crate::telemetry::Metrics;
 use crate::training::SpecLimits;
+use data_directory::Mismatch;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,11 +53,14 @@ pub enum StartError {
         cause: Box<StartError>,
     },
     /// Threads cannot be had.
-    #[error("the prediction threads cannot be started: {0}")]
+    #[error("the threads cannot be started: {0}")]
     Threads(std::io::Error),
     /// The database is not usable.
     #[error("the database cannot be used: {0}")]
     Database(#[from] OpenError),
+    /// The database does not belong to the files beside it. Nothing was changed.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
     /// The data sets are not usable.
     #[error(transparent)]
     Datasets(#[from] DatasetError),
@@ -78,11 +89,9 @@ impl App {
     pub fn start(config: Config) -> Result<Self, StartError> {
         let path = config.data_dir.display().to_string();
         let unusable = |cause| StartError::DataDir { path: path.clone(), cause };
-        std::fs::create_dir_all(&config.data_dir).map_err(unusable)?;
-        let lock_path = config.data_dir.join("bochner.lock");
-        let lock = File::create(&lock_path).map_err(unusable)?;
-        lock.try_lock().map_err(|_| StartError::InUse(path.clone()))?;
-        let reserve = Reserve::beside(&lock_path);
+        make_folder(&config.data_dir).map_err(unusable)?;
+        let lock = data_directory::lock(&config.data_dir)?;
+        let reserve = Reserve::beside(&config.data_dir.join("bochner.sqlite"));
         let room = reserve.lend();
         Self::open(config, lock).map_err(|cause| {
             if room.is_disk_full() { StartError::DiskFull { path, cause: Box::new(cause) } } else { cause }
@@ -91,13 +100,18 @@ impl App {
 
     fn open(config: Config, lock: File) -> Result<Self, StartError> {
         let unusable = |cause| StartError::DataDir { path: config.data_dir.display().to_string(), cause };
+        let files = own_files(&DataDir::at(&config.data_dir)).map_err(unusable)?;
+        data_directory::check_presence(&config.data_dir, &files)?;
         let directory = DataDir::open(&config.data_dir).map_err(unusable)?;
-
         linalg::use_one_blas_thread();
         let database = Database::open(&directory.database())?;
+        data_directory::check_match(&config.data_dir, &files, &database)?;
         let metrics = Metrics::new();
         let datasets = DatasetStore::open(directory.clone(), database.clone())?;
         let registry = ModelRegistry::open(directory, database.clone())?;
+        let artifacts = registry.clone();
+        let verify = std::thread::Builder::new().name("verify-artifacts".into());
+        verify.spawn(move || artifacts.quarantine_damaged()).map_err(StartError::Threads)?;
         let model_cache = make_shelf(&config, &registry, &metrics).map_err(StartError::Threads)?;
         let runner = TrainingJobs {
             datasets: datasets.clone(),

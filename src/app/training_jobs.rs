@@ -147,6 +147,7 @@ impl TrainingJobs {
 fn training_failure(error: TrainError) -> Failure {
     let code = match error {
         TrainError::Stopped => "stopped",
+        TrainError::Rows(ref error) if error.kind() == std::io::ErrorKind::InvalidData => "dataset", // damaged
         TrainError::Rows(_) => "storage",
         TrainError::Solve(_) => "not_solvable",
         TrainError::Data(_) => "nothing_to_learn",

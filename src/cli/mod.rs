@@ -12,6 +12,9 @@ mod inspect;
 /// Predict the rows of a file.
 mod predict;
 
+/// Check a data directory.
+mod doctor;
+
 use crate::config::Config;
 use clap::{Parser, Subcommand};
 pub use predict::PredictArguments;
@@ -49,19 +52,30 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Check every file of a data directory against its entry and its checksum. Exits with 0 if nothing is wrong (any
+    /// more), 3 if something is, 1 if nothing could be checked. Stop the service first.
+    Doctor {
+        /// The data directory of the service.
+        #[arg(long, env = "BOCHNER_DATA_DIR", default_value = "./data")]
+        data_dir: PathBuf,
+        /// Make lost entries again from the files, and move damaged files and files that nothing refers to aside.
+        #[arg(long)]
+        repair: bool,
+    },
 }
 
 impl Cli {
     /// Runs the command. An error is printed to standard error and gives exit code 1.
     pub fn run(self) -> ExitCode {
         let outcome = match self.command {
-            Command::Serve(config) => serve::serve(*config),
-            Command::Healthcheck { listen } => healthcheck::healthcheck(listen),
-            Command::Predict(arguments) => predict::predict(&arguments),
-            Command::Inspect { file, json } => inspect::inspect(&file, json),
+            Command::Serve(config) => serve::serve(*config).map(|()| ExitCode::SUCCESS),
+            Command::Healthcheck { listen } => healthcheck::healthcheck(listen).map(|()| ExitCode::SUCCESS),
+            Command::Predict(arguments) => predict::predict(&arguments).map(|()| ExitCode::SUCCESS),
+            Command::Inspect { file, json } => inspect::inspect(&file, json).map(|()| ExitCode::SUCCESS),
+            Command::Doctor { data_dir, repair } => doctor::doctor(&data_dir, repair),
         };
         match outcome {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(code) => code,
             Err(message) => {
                 eprintln!("bochner: {message}");
                 ExitCode::FAILURE

@@ -82,19 +82,26 @@ pub enum DatasetError {
         id: String,
     },
     /// The stored table is damaged.
-    #[error("the stored table of data set '{id}' is damaged: {detail}")]
+    #[error("dataset {dataset} is damaged: {detail}; upload the same file again to repair it")]
     Damaged {
-        /// Which data set.
-        id: String,
-        /// How it was seen.
-        detail: &'static str,
+        /// Its id, and its name if it has one.
+        dataset: String,
+        /// Where and how.
+        detail: String,
     },
     /// The disk refused.
     #[error("storage failed: {0}")]
-    Storage(#[from] std::io::Error),
+    Storage(std::io::Error),
     /// The database refused.
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
+}
+
+/// An error of ours that came through an interface of the system's is itself again.
+impl From<std::io::Error> for DatasetError {
+    fn from(error: std::io::Error) -> Self {
+        error.downcast().unwrap_or_else(Self::Storage)
+    }
 }
 
 impl DatasetError {

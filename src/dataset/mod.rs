@@ -36,6 +36,9 @@ mod split;
 /// The datasets of a data directory.
 mod store;
 
+/// Their files kept in step with the database.
+mod upkeep;
+
 pub use alignment::Alignment;
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
 pub use error::{DatasetError, Place};

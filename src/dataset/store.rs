@@ -5,14 +5,13 @@ use super::profile::{Profile, profile};
 use super::upload::spool;
 use super::{Column, ContentEncoding, DatasetError, Schema, Table, Task, UploadLimits, table};
 use crate::storage::database::{Database, now, refused_by_trigger};
-use crate::storage::files::{DataDir, hex, sweep};
+use crate::storage::files::{DataDir, hex};
 use rusqlite::{OptionalExtension, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the sender says about a table.
@@ -32,8 +31,8 @@ pub struct UploadOptions {
     pub encoding: ContentEncoding,
 }
 
-/// A stored data set.
-#[derive(Debug, Clone, Serialize)]
+/// A stored data set. Its JSON is kept in the header of its table, so a field that is added must have a default.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dataset {
     /// Derived from the content and how it is read.
     pub id: String,
@@ -67,22 +66,27 @@ pub enum Ingested {
 /// The data sets of a data directory; clones share it.
 #[derive(Clone)]
 pub struct DatasetStore {
-    directory: DataDir,
-    database: Database,
+    pub(super) directory: DataDir,
+    pub(super) database: Database,
     /// Held while a table file and its entry come or go together.
     changing: Arc<Mutex<()>>,
 }
 
 impl DatasetStore {
-    /// Opens the store and removes files that no entry refers to.
+    /// The store as it is: nothing is changed.
+    pub fn new(directory: DataDir, database: Database) -> Self {
+        Self { directory, database, changing: Arc::default() }
+    }
+
+    /// Opens the store, brings its files up to date and moves files that no entry refers to aside.
     pub fn open(directory: DataDir, database: Database) -> Result<Self, DatasetError> {
-        let store = Self { directory, database, changing: Arc::default() };
-        let known: HashSet<String> = store.list(None, usize::MAX)?.into_iter().map(|dataset| dataset.id).collect();
-        sweep(&store.directory.datasets(), |stem| known.contains(stem))?;
+        let store = Self::new(directory, database);
+        store.keep_up()?;
         Ok(store)
     }
 
-    /// Takes in a table. Blocks while the body arrives.
+    /// Takes in a table. Blocks while the body arrives. A table that is there already is verified, and written again if
+    /// it is damaged.
     pub fn ingest(
         &self,
         body: impl Read,
@@ -92,19 +96,17 @@ impl DatasetStore {
         let mut spool = spool(body, options.encoding, limits.bytes, self.directory.temporary_file()?)?;
         spool.file.flush()?;
         let id = identity(&spool.sha256, options);
+        let open = || CsvTable::new(File::open(spool.file.path())?, options.csv, limits.columns);
         if let Some(dataset) = self.find_by_id(&id)? {
+            self.repair(&dataset, open)?;
             return Ok(Ingested::Known(self.rename(dataset, options.name.as_deref())?));
         }
 
-        let open = || CsvTable::new(File::open(spool.file.path())?, options.csv, limits.columns);
         let mut source = open()?;
         source.refuse_single_column(options.csv.delimiter)?;
         let (profiles, row_count) = profile(&mut source, limits.levels)?;
         let schema = make_schema(&source.names, profiles, row_count, options)?;
         schema.check()?;
-        let mut file = self.directory.temporary_file()?;
-        table::write(&mut open()?, &schema, &mut file)?;
-
         let dataset = Dataset {
             name: options.name.clone().unwrap_or_else(|| id.clone()),
             id,
@@ -113,7 +115,10 @@ impl DatasetStore {
             sha256: spool.sha256.clone(),
             created_at: now(),
         };
+        let mut file = self.directory.temporary_file()?;
+        table::write(&mut open()?, &dataset, &mut file)?;
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.database.expect_files()?;
         file.publish(&self.table_path(&dataset.id))?;
         if self.insert(&dataset)? {
             self.rename(dataset, options.name.as_deref()).map(Ingested::New)
@@ -158,10 +163,10 @@ impl DatasetStore {
 
     /// The rows of a data set.
     pub fn open_table(&self, dataset: &Dataset) -> Result<Table, DatasetError> {
-        Table::open(&self.table_path(&dataset.id), &dataset.id, &dataset.schema)
+        Table::open(&self.table_path(&dataset.id), dataset)
     }
 
-    /// Removes a data set, named by id or name: first its entry, then its file.
+    /// Removes a data set, named by id or name: first its entry, then its files.
     pub fn delete(&self, id_or_name: &str) -> Result<(), DatasetError> {
         let id = self.find(id_or_name)?.id;
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,17 +180,44 @@ impl DatasetStore {
         if removed == 0 {
             return Err(DatasetError::NotFound { id });
         }
-        Ok(std::fs::remove_file(self.table_path(&id))?)
+        for file in [self.table_path(&id), self.card_path(&id)] {
+            match std::fs::remove_file(file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
-    fn find_by_id(&self, id: &str) -> Result<Option<Dataset>, DatasetError> {
+    /// Writes a table again from the bytes it was made of, if it is damaged or missing.
+    fn repair<R: Read>(
+        &self,
+        dataset: &Dataset,
+        source: impl Fn() -> Result<CsvTable<R>, DatasetError>,
+    ) -> Result<(), DatasetError> {
+        match self.verify(dataset) {
+            Err(error @ DatasetError::Damaged { .. }) => {
+                let mut file = self.directory.temporary_file()?;
+                table::write(&mut source()?, dataset, &mut file)?;
+                let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+                if self.find_by_id(&dataset.id)?.is_some() {
+                    file.publish(&self.table_path(&dataset.id))?;
+                    tracing::info!(%error, "repaired a dataset from a new upload of its bytes");
+                }
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    pub(super) fn find_by_id(&self, id: &str) -> Result<Option<Dataset>, DatasetError> {
         self.database.read(|connection| {
             Ok(connection.query_row("SELECT * FROM datasets WHERE id = ?1", [id], from_row).optional()?)
         })
     }
 
     /// Whether the entry is new.
-    fn insert(&self, dataset: &Dataset) -> Result<bool, DatasetError> {
+    pub(super) fn insert(&self, dataset: &Dataset) -> Result<bool, DatasetError> {
         let schema = serde_json::to_string(&dataset.schema).map_err(std::io::Error::from)?;
         self.database.transact(|transaction| {
             let inserted = transaction.execute(
@@ -199,22 +231,25 @@ impl DatasetStore {
 
     /// Gives a data set a name; names it had before still lead to it.
     fn rename(&self, mut dataset: Dataset, name: Option<&str>) -> Result<Dataset, DatasetError> {
-        let Some(name) = name else { return Ok(dataset) };
-        self.database.transact(|transaction| -> Result<(), DatasetError> {
-            transaction.execute("UPDATE datasets SET name = ?2 WHERE id = ?1", params![dataset.id, name])?;
-            transaction.execute(
-                "INSERT INTO dataset_names (name, dataset) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET dataset = excluded.dataset",
-                params![name, dataset.id],
-            )?;
-            Ok(())
-        })?;
-        name.clone_into(&mut dataset.name);
+        if let Some(name) = name {
+            self.lead(name, &dataset.id)?;
+            name.clone_into(&mut dataset.name);
+        }
+        self.write_card(&dataset.id);
         Ok(dataset)
     }
 
-    fn table_path(&self, id: &str) -> std::path::PathBuf {
-        self.directory.datasets().join(format!("{id}.table"))
+    /// Makes a name lead to a dataset.
+    pub(super) fn lead(&self, name: &str, id: &str) -> Result<(), DatasetError> {
+        self.database.transact(|transaction| {
+            transaction.execute("UPDATE datasets SET name = ?2 WHERE id = ?1", params![id, name])?;
+            transaction.execute(
+                "INSERT INTO dataset_names (name, dataset) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET dataset = excluded.dataset",
+                params![name, id],
+            )?;
+            Ok(())
+        })
     }
 }
 

@@ -1,12 +1,14 @@
 //! The embedded database: one SQLite file for data sets, jobs and models.
 
+use super::files::open_private;
 use super::reserve::{Lent, Reserve};
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, OpenFlags, Transaction};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Applied in order; entry i brings the schema from version i to i + 1. Entries are never edited.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE datasets (
         id          TEXT PRIMARY KEY,
@@ -73,6 +75,27 @@ const MIGRATIONS: [&str; 2] = [
         FOREIGN KEY (name, version) REFERENCES models (name, version)
     ) STRICT;
 ",
+    "
+    -- The identity of this database, and how often its entries changed. Cards repeat both, so that a
+    -- database that is older than the files, or not theirs, is noticed.
+    CREATE TABLE changes (
+        database TEXT NOT NULL,
+        count    INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO changes SELECT lower(hex(randomblob(16))),
+        (SELECT count(*) FROM datasets) + (SELECT count(*) FROM model_names);
+    CREATE TRIGGER count_datasets_insert AFTER INSERT ON datasets BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_datasets_update AFTER UPDATE ON datasets BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_datasets_delete AFTER DELETE ON datasets BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_dataset_names_insert AFTER INSERT ON dataset_names BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_dataset_names_update AFTER UPDATE ON dataset_names BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_models_insert AFTER INSERT ON models BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_models_update AFTER UPDATE ON models BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_models_delete AFTER DELETE ON models BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_aliases_insert AFTER INSERT ON aliases BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_aliases_update AFTER UPDATE ON aliases BEGIN UPDATE changes SET count = count + 1; END;
+    CREATE TRIGGER count_aliases_delete AFTER DELETE ON aliases BEGIN UPDATE changes SET count = count + 1; END;
+",
 ];
 
 /// Why the database cannot be opened.
@@ -89,6 +112,19 @@ pub enum OpenError {
     /// It is not readable or not writable.
     #[error(transparent)]
     Refused(#[from] rusqlite::Error),
+    /// The file cannot be made.
+    #[error(transparent)]
+    Storage(#[from] std::io::Error),
+}
+
+impl OpenError {
+    /// Whether the file is no database or a damaged one, as opposed to one that cannot be read just now.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Refused(error) if matches!(
+            error.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
+        ))
+    }
 }
 
 /// A handle to the database; clones share one connection.
@@ -101,6 +137,7 @@ pub struct Database {
 impl Database {
     /// Opens or makes the file and brings its schema up to date.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        open_private(path)?; // the files that SQLite makes beside it are as private
         let mut connection = Connection::open(path)?;
         refuse_newer(&connection)?; // before anything is written
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -128,9 +165,56 @@ impl Database {
         self.reserve.lend()
     }
 
+    /// Whether the file is there and holds a schema of ours; nothing is made or changed.
+    pub fn is_there(path: &Path) -> Result<bool, OpenError> {
+        // SQLite would delete the -wal of an empty file, and with it perhaps all there is.
+        if !path.metadata().is_ok_and(|file| file.len() > 0) {
+            return Ok(false);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Ok(schema_version(&Connection::open_with_flags(path, flags)?)? > 0)
+    }
+
+    /// Whether SQLite finds all of its own pages and indices in order.
+    pub fn is_sound(&self) -> bool {
+        let check = |connection: &Connection| connection.query_row("PRAGMA integrity_check", [], |row| row.get(0));
+        self.read(check).is_ok_and(|answer: String| answer == "ok")
+    }
+
+    /// To be called before a file is published: a database whose count is still 0 cannot have left any.
+    pub fn expect_files(&self) -> rusqlite::Result<()> {
+        if self.read(Stamp::read)?.count == 0 {
+            self.count_at_least(1)?;
+        }
+        Ok(())
+    }
+
+    /// Raises the count of changes, for a database that is made anew from files with later cards.
+    pub fn count_at_least(&self, count: u64) -> rusqlite::Result<()> {
+        self.transact(|transaction| transaction.execute("UPDATE changes SET count = max(count, ?1)", [count]).map(drop))
+    }
+
     /// Runs read-only `work`.
     pub fn read<T, E: From<rusqlite::Error>>(&self, work: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
         work(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Which database it is, and how often its entries have changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Random, made with the database.
+    pub database: String,
+    /// Of the entries of datasets, models and aliases.
+    pub count: u64,
+}
+
+impl Stamp {
+    /// At this moment.
+    pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        connection.query_row("SELECT database, count FROM changes", [], |row| {
+            Ok(Self { database: row.get(0)?, count: row.get(1)? })
+        })
     }
 }
 
@@ -179,7 +263,7 @@ mod tests {
         let newer = Connection::open(&path).unwrap();
         newer.pragma_update(None, "user_version", 9).unwrap();
         let refusal = Database::open(&path).err().unwrap().to_string();
-        assert!(refusal.contains("version 9") && refusal.contains("known here is 2"), "{refusal}");
+        assert!(refusal.contains("version 9") && refusal.contains("known here is 3"), "{refusal}");
         assert_eq!(schema_version(&newer).unwrap(), 9);
     }
 }

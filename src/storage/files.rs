@@ -1,10 +1,14 @@
 //! Files that are either whole or absent: temporary file, fsync, rename, fsync of the directory.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+
+/// How the names of temporary files begin and end. In `tmp`, files of any other name belong to somebody else.
+const TEMPORARY_PREFIX: &str = "bochner-";
+const TEMPORARY_SUFFIX: &str = ".partial";
 
 /// The folders of a data directory.
 #[derive(Debug, Clone)]
@@ -13,13 +17,18 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Opens or creates the directory and removes the temporary files of an earlier process.
+    /// The directory as it is: nothing is made or changed.
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Opens or makes the directory and removes the temporary files that an earlier process left.
     pub fn open(root: &Path) -> io::Result<Self> {
-        let directory = Self { root: root.to_owned() };
-        for folder in [directory.temporary(), directory.datasets(), directory.artifacts()] {
-            fs::create_dir_all(&folder).map_err(|error| at_path(&folder, &error))?;
+        let directory = Self::at(root);
+        for folder in [directory.temporary(), directory.datasets(), directory.artifacts(), directory.cards()] {
+            make_folder(&folder)?;
         }
-        sweep(&directory.temporary(), |_| false)?;
+        directory.clear_temporary()?;
         Ok(directory)
     }
 
@@ -38,11 +47,53 @@ impl DataDir {
         self.root.join("artifacts")
     }
 
-    /// A new temporary file, in the data directory and so on the file system that it is published to.
+    /// What the database says of each dataset and model.
+    pub fn cards(&self) -> PathBuf {
+        self.root.join("cards")
+    }
+
+    /// Files that were moved aside: whole, and used by nothing.
+    pub fn quarantine(&self) -> PathBuf {
+        self.root.join("quarantine")
+    }
+
+    /// A new temporary file, in the data directory and so on the file system that it is published to. Only its owner
+    /// may read it.
     pub fn temporary_file(&self) -> io::Result<TempFile> {
-        // As readable as other new files of this process (its umask decides), not by its owner alone.
-        let file = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(self.temporary())?;
+        let mut name = tempfile::Builder::new();
+        name.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX).rand_bytes(16);
+        let file = name.tempfile_in(self.temporary())?;
         Ok(TempFile { writer: BufWriter::with_capacity(1 << 16, file) })
+    }
+
+    /// Moves a file to the quarantine, under a name that is free there, and says so in the log.
+    pub fn move_to_quarantine(&self, file: &Path, reason: &str) -> io::Result<PathBuf> {
+        make_folder(&self.quarantine())?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let free = |number: u32| {
+            let name = if number == 1 { name.clone() } else { format!("{name}.{number}") };
+            Some(self.quarantine().join(name)).filter(|target| target.symlink_metadata().is_err())
+        };
+        let no_name = || io::Error::other("no free name in the quarantine");
+        let target = (1..=u32::MAX).find_map(free).ok_or_else(no_name)?;
+        fs::rename(file, &target).map_err(|error| at_path(file, &error))?;
+        tracing::warn!(file = %file.display(), moved_to = %target.display(), reason, "moved to quarantine");
+        Ok(target)
+    }
+
+    /// Half-written files are of no use to anybody; a file of another name is not ours and stays.
+    fn clear_temporary(&self) -> io::Result<()> {
+        let folder = self.temporary();
+        for entry in fs::read_dir(&folder).map_err(|error| at_path(&folder, &error))? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_ours = name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX);
+            if is_ours && entry.file_type()?.is_file() {
+                tracing::info!(file = %entry.path().display(), "removing a half-written temporary file");
+                fs::remove_file(entry.path()).map_err(|error| at_path(&entry.path(), &error))?;
+            }
+        }
+        Ok(())
     }
 
     fn temporary(&self) -> PathBuf {
@@ -50,20 +101,14 @@ impl DataDir {
     }
 }
 
-/// Removes the files of `folder` whose stem `keep` rejects. A crash leaves them between the rename of a file and its
-/// entry in the database, or between a deleted entry and its file. Directories, such as the `lost+found` of a volume,
-/// are not ours and stay.
-pub fn sweep(folder: &Path, keep: impl Fn(&str) -> bool) -> io::Result<()> {
-    for entry in fs::read_dir(folder).map_err(|error| at_path(folder, &error))? {
-        let entry = entry?;
-        let path = entry.path();
-        let known = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&keep);
-        if !known && !entry.file_type()?.is_dir() {
-            tracing::info!(file = %path.display(), "removing a file that nothing refers to");
-            fs::remove_file(&path).map_err(|error| at_path(&path, &error))?;
-        }
-    }
-    Ok(())
+/// Makes a folder and those above it where they are missing; only their owner may enter.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| at_path(folder, &error))
+}
+
+/// Opens a file to write, or makes it; only its owner may read a new one. What an old one holds is kept.
+pub fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// The same error with the path in its message.
@@ -123,6 +168,7 @@ impl Write for TempFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {
@@ -141,9 +187,8 @@ mod tests {
         file.publish(&target).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"whole");
         assert_eq!(fs::read_dir(directory.temporary()).unwrap().count(), 0);
-        fs::write(folder.path().join("other"), b"").unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
-        assert_eq!(mode(&target), mode(&folder.path().join("other")), "as readable as any new file");
+        let mode = fs::metadata(&target).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "its owner's alone");
     }
 
     #[test]
@@ -156,30 +201,46 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_are_cleared_at_start_and_by_the_sweep() {
+    fn only_our_own_temporary_files_are_removed_at_start() {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDir::open(folder.path()).unwrap();
-        fs::write(directory.temporary().join("left"), b"x").unwrap();
-        fs::write(directory.datasets().join("known.table"), b"x").unwrap();
-        fs::write(directory.datasets().join("orphan.table"), b"x").unwrap();
-        let directory = DataDir::open(folder.path()).unwrap();
-        assert!(!directory.temporary().join("left").exists());
-        sweep(&directory.datasets(), |stem| stem == "known").unwrap();
-        assert!(directory.datasets().join("known.table").exists());
-        assert!(!directory.datasets().join("orphan.table").exists());
+        let left = directory.temporary_file().unwrap();
+        let left_path = left.path().to_owned();
+        std::mem::forget(left); // as if the process had been killed
+        let strangers = ["thesis.docx", "bochner-notes.txt", "lost+found"].map(|name| directory.temporary().join(name));
+        fs::write(&strangers[0], b"x").unwrap();
+        fs::write(&strangers[1], b"x").unwrap();
+        fs::create_dir(&strangers[2]).unwrap();
+        assert!(left_path.exists());
+        DataDir::open(folder.path()).unwrap();
+        assert!(!left_path.exists());
+        assert!(strangers.iter().all(|stranger| stranger.exists()));
     }
 
     #[test]
-    fn directories_of_others_stay() {
+    fn quarantine_replaces_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDir::open(folder.path()).unwrap();
-        let strangers = [directory.temporary(), directory.datasets()].map(|folder| folder.join("lost+found"));
-        for stranger in &strangers {
-            fs::create_dir(stranger).unwrap();
+        for content in ["first", "second", "third"] {
+            let file = directory.datasets().join("one.table");
+            fs::write(&file, content).unwrap();
+            directory.move_to_quarantine(&file, "a test").unwrap();
+            assert!(!file.exists());
         }
-        let directory = DataDir::open(folder.path()).unwrap();
-        sweep(&directory.datasets(), |_| false).unwrap();
-        assert!(strangers.iter().all(|stranger| stranger.is_dir()));
+        for (name, content) in [("one.table", "first"), ("one.table.2", "second"), ("one.table.3", "third")] {
+            assert_eq!(fs::read_to_string(directory.quarantine().join(name)).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn folders_and_files_are_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(&folder.path().join("new/data")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder.path().join("new/data")), 0o700);
+        assert_eq!(mode(&directory.artifacts()), 0o700);
+        assert_eq!(mode(directory.temporary_file().unwrap().path()), 0o600);
     }
 
     #[test]

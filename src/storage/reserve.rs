@@ -1,6 +1,7 @@
 //! Room kept aside on the disk, so that a full one can be cleared: the database needs some even to delete.
 
-use std::fs::{self, File};
+use super::files::open_private;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ impl Reserve {
 
     /// Takes the room again, or as much of it as there is.
     fn keep(&self) -> io::Result<()> {
-        File::create(&self.path)?.write_all(&vec![0; RESERVE_BYTES])
+        open_private(&self.path)?.write_all(&vec![0; RESERVE_BYTES])
     }
 }
 

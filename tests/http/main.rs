@@ -11,6 +11,8 @@ mod classifiers;
 mod connections;
 mod contract;
 mod crashes;
+mod damage;
+mod data_directory;
 mod datasets;
 mod exact_learner;
 mod exports;

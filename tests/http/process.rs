@@ -81,6 +81,11 @@ impl Process {
         request.send(body.to_string()).unwrap().status().as_u16()
     }
 
+    /// Deletes and gives the status.
+    pub(crate) fn delete(&self, path: &str) -> u16 {
+        Self::agent().delete(self.url(path)).call().unwrap().status().as_u16()
+    }
+
     pub(crate) fn upload(&self, name: &str, table: &str) -> Value {
         self.post(&format!("/api/v1/datasets?name={name}"), "text/csv", table)
     }

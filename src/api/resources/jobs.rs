@@ -7,7 +7,7 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{Id, JsonBody, QueryFields};
 use crate::api::state::blocking;
 use crate::jobs::{Job, JobError, JobKind, JobStatus, NewJob, Progress};
-use crate::model::check_model_name;
+use crate::model::{FittedModel, check_model_name};
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
 use crate::training::{SpecLimits, TrainSpec, estimate_memory};

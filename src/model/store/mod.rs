@@ -11,3 +11,6 @@ pub(crate) mod error;
 
 /// Models by name and version, with their artifacts.
 pub(crate) mod registry;
+
+/// The files of models kept in step with the database.
+pub(crate) mod upkeep;

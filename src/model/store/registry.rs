@@ -4,16 +4,17 @@ use super::version::ModelReference;
 use super::version_index::{IndexedModel, VersionIndex, from_row};
 use crate::model::{FittedModel, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
 use crate::storage::database::{Database, now};
-use crate::storage::files::{DataDir, at_path, hex, sweep};
+use crate::storage::files::{DataDir, at_path, hex};
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// An artifact on disk that belongs to no version yet. If it never does, it is removed at the next start.
+/// An artifact on disk that no version has yet. Should none ever have it, the next start moves it to
+/// the quarantine.
 pub struct StoredArtifact {
     id: String,
     dataset: String,
@@ -25,18 +26,22 @@ pub struct StoredArtifact {
 /// them, never after the model, so no text of a user becomes a path.
 #[derive(Clone)]
 pub struct ModelRegistry {
-    directory: DataDir,
-    database: Database,
+    pub(super) directory: DataDir,
+    pub(super) database: Database,
     index: Arc<RwLock<VersionIndex>>,
 }
 
 impl ModelRegistry {
-    /// Opens the registry and removes artifacts that no version refers to.
-    pub fn open(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
+    /// The registry as it is: nothing is changed.
+    pub fn new(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
         let index = Arc::new(RwLock::new(database.read(VersionIndex::read)?));
-        let registry = Self { directory, database, index };
-        let known: HashSet<String> = registry.list(None).iter().map(|version| version.artifact.clone()).collect();
-        sweep(&registry.directory.artifacts(), |stem| known.contains(stem))?;
+        Ok(Self { directory, database, index })
+    }
+
+    /// Opens the registry, brings its cards up to date and moves artifacts that no version refers to aside.
+    pub fn open(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
+        let registry = Self::new(directory, database)?;
+        registry.keep_up()?;
         Ok(registry)
     }
 
@@ -261,6 +266,7 @@ impl ModelRegistry {
     }
 
     fn write(&self, artifact: &str, bytes: &[u8]) -> Result<(), RegistryError> {
+        self.database.expect_files()?;
         let mut file = self.directory.temporary_file()?;
         file.write_all(bytes)?;
         Ok(file.publish(&self.path(artifact))?)
@@ -272,7 +278,7 @@ impl ModelRegistry {
         self.database.read(|connection| {
             let model = IndexedModel::read(connection, name)?;
             self.index.write().unwrap_or_else(PoisonError::into_inner).put(name, model);
-            Ok(())
+            self.write_card(connection, name)
         })
     }
 
@@ -280,7 +286,7 @@ impl ModelRegistry {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path(&self, artifact: &str) -> PathBuf {
+    pub(super) fn path(&self, artifact: &str) -> PathBuf {
         self.directory.artifacts().join(format!("{artifact}.bochner"))
     }
 }
