@@ -1,5 +1,9 @@
 //! Every knob, as a flag and as an environment variable.
 
+mod memory;
+
+pub(crate) use memory::memory_limit;
+
 use clap::{Args, ValueEnum};
 use std::fmt;
 use std::net::SocketAddr;
@@ -31,9 +35,9 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_TRAINING_THREADS", default_value_t = available_cores(), value_parser = at_least_one)]
     pub training_threads: usize,
 
-    /// Memory one training job may need by our estimate. Protects the process from being killed for its memory: a
-    /// larger job is refused before it starts.
-    #[arg(long, env = "BOCHNER_TRAINING_MEMORY", default_value = "8GiB")]
+    /// Memory one training job may need by our estimate; by default half of what the process may use, 8 GiB at most.
+    /// Protects the process from being killed for its memory: a larger job is refused before it starts.
+    #[arg(long, env = "BOCHNER_TRAINING_MEMORY", default_value_t = memory_share(2, 8 << 30))]
     pub training_memory: Bytes,
 
     /// Jobs that may wait. Protects users from queues nobody will live to see the end of.
@@ -67,17 +71,17 @@ pub struct Config {
     pub max_request: Bytes,
 
     /// Memory for request bodies of more than 256 KiB, and numbers read from them while they come, that are held at once;
-    /// more are refused. Protects memory.
-    #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value = "256MiB")]
+    /// more are refused. By default a sixteenth of what the process may use, 256 MiB at most. Protects memory.
+    #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value_t = memory_share(16, 256 << 20))]
     pub max_request_memory: Bytes,
 
     /// Numbers of one JSON answer: rows times outputs. Protects memory: the answer is held whole.
     #[arg(long, env = "BOCHNER_MAX_ANSWER_NUMBERS", default_value_t = 10_000_000, value_parser = at_least_one)]
     pub max_answer_numbers: usize,
 
-    /// Memory for answers of more than 256 KiB that are on their way; more are refused. Protects memory from clients that
-    /// take theirs slowly.
-    #[arg(long, env = "BOCHNER_MAX_ANSWER_MEMORY", default_value = "256MiB")]
+    /// Memory for answers of more than 256 KiB that are on their way; more are refused. By default a sixteenth of what
+    /// the process may use, 256 MiB at most. Protects memory from clients that take theirs slowly.
+    #[arg(long, env = "BOCHNER_MAX_ANSWER_MEMORY", default_value_t = memory_share(16, 256 << 20))]
     pub max_answer_memory: Bytes,
 
     /// Rows of one table (CSV, ndjson, Arrow) to predict. Protects prediction threads.
@@ -125,17 +129,18 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_two)]
     pub max_features: usize,
 
-    /// Largest model file taken for import. Protects memory: it is held whole.
-    #[arg(long, env = "BOCHNER_MAX_ARTIFACT", default_value = "1GiB")]
+    /// Largest model file taken for import; by default an eighth of the memory the process may use, 1 GiB at most.
+    /// Protects memory: it is held whole.
+    #[arg(long, env = "BOCHNER_MAX_ARTIFACT", default_value_t = memory_share(8, 1 << 30))]
     pub max_artifact: Bytes,
 
     /// Model that /invocations asks, by name or as name@alias; the only one there is by default.
     #[arg(long, env = "BOCHNER_DEFAULT_MODEL")]
     pub default_model: Option<String>,
 
-    /// Memory for models kept ready to predict; beyond it the least recently used is dropped and read again when asked
-    /// for.
-    #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value = "1GiB")]
+    /// Memory for models kept ready to predict; by default an eighth of what the process may use, 1 GiB at most. Beyond
+    /// it the least recently used is dropped and read again when asked for.
+    #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value_t = memory_share(8, 1 << 30))]
     pub model_memory: Bytes,
 
     /// Seconds from SIGTERM to the end: requests in flight finish, running jobs go back to the queue.
@@ -189,7 +194,10 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        let whole = |(unit, _): &&(u64, &str)| self.0 > 0 && self.0.is_multiple_of(*unit);
+        let (unit, name) = UNITS.iter().find(whole).unwrap_or(&(1, ""));
+        write!(f, "{}{name}", self.0 / unit)
     }
 }
 
@@ -213,6 +221,11 @@ fn at_least(least: usize, text: &str) -> Result<usize, String> {
     }
 }
 
+/// One of so many parts of the memory that the process may use, in whole MiB, and at most `most` bytes.
+fn memory_share(parts: u64, most: u64) -> Bytes {
+    Bytes((memory_limit() / parts).min(most) >> 20 << 20)
+}
+
 fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -226,6 +239,12 @@ mod tests {
         assert_eq!("512".parse(), Ok(Bytes(512)));
         assert_eq!("32MiB".parse(), Ok(Bytes(32 << 20)));
         assert_eq!("4G".parse(), Ok(Bytes(4 << 30)));
+        for (bytes, text) in
+            [(0, "0"), (1000, "1000"), (3 << 20, "3MiB"), (8 << 30, "8GiB"), ((2 << 30) + 1, "2147483649")]
+        {
+            assert_eq!(Bytes(bytes).to_string(), text);
+            assert_eq!(text.parse(), Ok(Bytes(bytes)));
+        }
         for wrong in ["", "MiB", "1.5GiB", "3 parsecs", "99999999999GiB"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
         }
