@@ -33,7 +33,7 @@ if [ "$1" = --container ]; then
     }
     crash() { docker kill --signal KILL "$container" >/dev/null; }
     stop() {
-        docker stop --time 60 "$container" >/dev/null
+        docker stop -t 60 "$container" >/dev/null
         [ "$(docker inspect --format '{{.State.ExitCode}}' "$container")" = 0 ]
     }
     artifact() {

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import socket
 import subprocess
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = os.environ.get("BOCHNER_IMAGE", "bochner:local")
 # The stage that built the image: unlike the image it has a shell.
-TOOLS = os.environ.get("BOCHNER_TOOLS", "bochner:build")
+TOOLS = "bochner:build"
 PATIENCE = 300
 
 
@@ -89,8 +88,8 @@ class Deployment:
         return run("docker", "inspect", "--format", template, self.container())
 
     def started(self):
-        text = self.inspect("{{.State.StartedAt}}")
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d*Z$", r"\1+00:00", text)).timestamp()
+        seconds, _, fraction = self.inspect("{{.State.StartedAt}}").rstrip("Z").partition(".")
+        return datetime.fromisoformat(f"{seconds}+00:00").timestamp() + float(f"0.{fraction}")
 
     def log(self):
         done = run("docker", "logs", self.container(), check=False)
@@ -98,7 +97,7 @@ class Deployment:
 
     def restart(self):
         """SIGTERM, then a start."""
-        run("docker", "restart", "--time", "60", self.container())
+        run("docker", "restart", "-t", "60", self.container())
         self.ready()
 
     def kill(self):
