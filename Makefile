@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit smoke clients audit bench bench-peers bench-serving clean
+.PHONY: help run test build deps python check unit smoke clients audit bench bench-peers bench-serving clean image test-docker
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -14,10 +14,13 @@ help: ## Show what can be made
 run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in ./data
 	@exec $(BINARY) serve --welcome
 
-test: deps check unit smoke clients ## Run every test: formatting, lints, unit, numerics, HTTP, crashes, curl, other people's clients
+test: deps check unit smoke clients test-docker ## Run every test: formatting, lints, unit, numerics, HTTP, crashes, curl, other people's clients, the container
 
 build: deps ## Build the release binary, target/release/bochner
 	cargo build --release --locked
+
+image: deps ## Build the container image bochner:local, and target/docker/bochner.debug, the symbols of its binary
+	@sh scripts/build-image.sh bochner:local
 
 deps: ## Install the system packages and the Rust toolchain that are missing
 	@sh scripts/install-deps.sh
@@ -40,6 +43,9 @@ smoke: deps
 clients: deps target/clients/installed
 	cargo test --locked --no-run --quiet
 	BOCHNER_BINARY=$(TESTED) target/clients/bin/python -m pytest --quiet -p no:cacheprovider tests/clients
+
+test-docker: deps ## Build the container image, deploy it with compose, restart, kill and upgrade it; skipped without an engine
+	@sh tests/docker/run.sh
 
 # Installed again only when the list has changed.
 target/clients/installed: tests/clients/requirements.txt | python

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what building needs, with the argument `python` also what the tests of clients need, and says what to do
-# where it cannot.
+# Installs what building needs, and says what to do where it cannot. An argument adds what a task needs: `python` for the
+# tests of clients, `docker` for the tests of the container, `debootstrap` for base images without a registry.
 set -eu
 
 missing=""
@@ -11,8 +11,19 @@ if ! command -v pkg-config >/dev/null 2>&1 || ! pkg-config --exists openblas; th
     missing="$missing libopenblas-dev"
 fi
 
-# Debian ships Python without the part that makes environments.
-[ "${1-}" != python ] || python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3 python3-venv"
+case "${1-}" in
+python) # Debian ships Python without the part that makes environments.
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3 python3-venv"
+    ;;
+docker)
+    command -v python3 >/dev/null 2>&1 || missing="$missing python3"
+    docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null 2>&1 ||
+        missing="$missing docker-compose"
+    ;;
+debootstrap)
+    command -v debootstrap >/dev/null 2>&1 || missing="$missing debootstrap debian-archive-keyring"
+    ;;
+esac
 
 if [ -n "$missing" ]; then
     if ! command -v apt-get >/dev/null 2>&1; then

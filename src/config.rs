@@ -1,5 +1,9 @@
 //! Every setting, as a flag and as an environment variable.
 
+mod memory;
+
+pub(crate) use memory::memory_limit;
+
 use clap::{Args, ValueEnum};
 use std::fmt;
 use std::net::SocketAddr;
@@ -32,9 +36,9 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_TRAINING_THREADS", default_value_t = available_cores(), value_parser = at_least_one)]
     pub training_threads: usize,
 
-    /// Memory that one training job may need, by estimate. Protects the process from running out of memory: a job that
-    /// needs more is refused before it starts.
-    #[arg(long, env = "BOCHNER_TRAINING_MEMORY", default_value = "8GiB")]
+    /// Memory that one training job may need, by estimate. Default: half of the memory limit of the process, at most
+    /// 8 GiB. Protects the process from running out of memory: a job that needs more is refused before it starts.
+    #[arg(long, env = "BOCHNER_TRAINING_MEMORY", default_value_t = memory_share(2, 8 << 30))]
     pub training_memory: Bytes,
 
     /// Jobs that may wait in the queue; more are refused with 503. Protects users from waiting without an end in sight.
@@ -68,17 +72,17 @@ pub struct Config {
     pub max_request: Bytes,
 
     /// Memory for all request bodies over 256 KiB together, including the numbers parsed from them while they arrive;
-    /// beyond it requests are refused with 503. Protects memory.
-    #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value = "256MiB")]
+    /// beyond it requests are refused with 503. Default: a sixteenth of the memory limit, at most 256 MiB.
+    #[arg(long, env = "BOCHNER_MAX_REQUEST_MEMORY", default_value_t = memory_share(16, 256 << 20))]
     pub max_request_memory: Bytes,
 
     /// Most numbers in one JSON response: rows times outputs. Protects memory: the whole response is held in memory.
     #[arg(long, env = "BOCHNER_MAX_ANSWER_NUMBERS", default_value_t = 10_000_000, value_parser = at_least_one)]
     pub max_answer_numbers: usize,
 
-    /// Memory for all responses over 256 KiB that are being sent; beyond it requests are refused with 503. Protects memory
-    /// from clients that read slowly.
-    #[arg(long, env = "BOCHNER_MAX_ANSWER_MEMORY", default_value = "256MiB")]
+    /// Memory for all responses over 256 KiB that are being sent; beyond it requests are refused with 503. Default: a
+    /// sixteenth of the memory limit, at most 256 MiB. Protects memory from clients that read slowly.
+    #[arg(long, env = "BOCHNER_MAX_ANSWER_MEMORY", default_value_t = memory_share(16, 256 << 20))]
     pub max_answer_memory: Bytes,
 
     /// Most rows of one table (CSV, JSON lines, Arrow) to predict. Protects prediction threads.
@@ -127,17 +131,18 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_FEATURES", default_value_t = 16_384, value_parser = at_least_two)]
     pub max_features: usize,
 
-    /// Largest model file that can be imported. Protects memory: the whole file is held in memory.
-    #[arg(long, env = "BOCHNER_MAX_ARTIFACT", default_value = "1GiB")]
+    /// Largest model file that can be imported. Default: an eighth of the memory limit, at most 1 GiB. Protects memory:
+    /// the whole file is held in memory.
+    #[arg(long, env = "BOCHNER_MAX_ARTIFACT", default_value_t = memory_share(8, 1 << 30))]
     pub max_artifact: Bytes,
 
     /// Model that answers /invocations, as name or name@alias. Without it, the only model if there is exactly one.
     #[arg(long, env = "BOCHNER_DEFAULT_MODEL")]
     pub default_model: Option<String>,
 
-    /// Memory of the model cache. Beyond it the least recently used model is dropped and read again from disk when a
-    /// request needs it.
-    #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value = "1GiB")]
+    /// Memory of the model cache. Default: an eighth of the memory limit, at most 1 GiB. Beyond it the least recently used
+    /// model is dropped and read again from disk when a request needs it.
+    #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value_t = memory_share(8, 1 << 30))]
     pub model_memory: Bytes,
 
     /// Seconds from SIGTERM to exit. Requests in flight finish, and running jobs go back to the queue.
@@ -191,7 +196,10 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        let whole = |(unit, _): &&(u64, &str)| self.0 > 0 && self.0.is_multiple_of(*unit);
+        let (unit, name) = UNITS.iter().find(whole).unwrap_or(&(1, ""));
+        write!(f, "{}{name}", self.0 / unit)
     }
 }
 
@@ -215,6 +223,11 @@ fn at_least(least: usize, text: &str) -> Result<usize, String> {
     }
 }
 
+/// One of so many parts of the memory that the process may use, in whole MiB, and at most `most` bytes.
+fn memory_share(parts: u64, most: u64) -> Bytes {
+    Bytes((memory_limit() / parts).min(most) >> 20 << 20)
+}
+
 fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -228,6 +241,12 @@ mod tests {
         assert_eq!("512".parse(), Ok(Bytes(512)));
         assert_eq!("32MiB".parse(), Ok(Bytes(32 << 20)));
         assert_eq!("4G".parse(), Ok(Bytes(4 << 30)));
+        for (bytes, text) in
+            [(0, "0"), (1000, "1000"), (3 << 20, "3MiB"), (8 << 30, "8GiB"), ((2 << 30) + 1, "2147483649")]
+        {
+            assert_eq!(Bytes(bytes).to_string(), text);
+            assert_eq!(text.parse(), Ok(Bytes(bytes)));
+        }
         for wrong in ["", "MiB", "1.5GiB", "3 parsecs", "99999999999GiB"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
         }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The whole path with curl alone, against a freshly started server on an empty data directory.
 # Usage: tests/smoke.sh path/to/bochner
+#        tests/smoke.sh --container NAME ADDRESS    a running container, published at ADDRESS
 set -euo pipefail
 
-binary=$(realpath "$1")
+[ "$1" = --container ] || binary=$(realpath "$1")
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 server=""
@@ -20,19 +21,47 @@ expect() {
     grep -qE -- "$3" <<<"$2" || fail "$1: expected /$3/ in: $2"
     passed=$((passed + 1))
 }
-start() {
-    : >"$work/log"
-    "$binary" serve --listen 127.0.0.1:0 --data-dir "$work/data" --log-format json 2>"$work/log" &
-    server=$!
-    for _ in $(seq 200); do
-        address=$(sed -n 's/.*"message":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
-        [ -z "$address" ] || break
-        kill -0 "$server" 2>/dev/null || fail "the server did not start"
-        sleep 0.05
-    done
-    [ -n "$address" ] || fail "the server did not listen"
-    base="http://$address"
-}
+if [ "$1" = --container ]; then
+    container=$2
+    address=$3
+    bochner() { docker exec "$container" bochner "$@"; }
+    start() {
+        docker start "$container" >/dev/null
+        curl -sS -o /dev/null --retry 50 --retry-delay 1 --retry-all-errors --fail "http://$address/readyz" ||
+            fail "the container did not get ready"
+        base="http://$address"
+    }
+    crash() { docker kill --signal KILL "$container" >/dev/null; }
+    stop() {
+        docker stop -t 60 "$container" >/dev/null
+        [ "$(docker inspect --format '{{.State.ExitCode}}' "$container")" = 0 ]
+    }
+    artifact() {
+        docker cp "$container:/data/artifacts" "$work/artifacts" >/dev/null
+        find "$work/artifacts" -name '*.bochner' -printf '/data/artifacts/%P\n' | head -n 1
+    }
+else
+    bochner() { BOCHNER_LISTEN=$address "$binary" "$@"; }
+    start() {
+        : >"$work/log"
+        "$binary" serve --listen 127.0.0.1:0 --data-dir "$work/data" --log-format json 2>"$work/log" &
+        server=$!
+        for _ in $(seq 200); do
+            address=$(sed -n 's/.*"message":"listening","address":"\([^"]*\)".*/\1/p' "$work/log")
+            [ -z "$address" ] || break
+            kill -0 "$server" 2>/dev/null || fail "the server did not start"
+            sleep 0.05
+        done
+        [ -n "$address" ] || fail "the server did not listen"
+        base="http://$address"
+    }
+    crash() {
+        kill -9 "$server"
+        wait "$server" 2>/dev/null || true
+    }
+    stop() { kill -TERM "$server" && wait "$server" && server=""; }
+    artifact() { find "$work/data/artifacts" -name '*.bochner' | head -n 1; }
+fi
 get() { curl -sS "$base$1"; }
 status() { curl -sS -o /dev/null -w '%{http_code}' "$@"; }
 json() { curl -sS -H 'content-type: application/json' "${@:2}" "$base$1"; }
@@ -40,7 +69,7 @@ json() { curl -sS -H 'content-type: application/json' "${@:2}" "$base$1"; }
 start
 expect "health" "$(get /livez)" '"live":true'
 expect "readiness" "$(get /readyz)" '"ready":true'
-expect "health check" "$("$binary" healthcheck --listen "$address" && echo healthy)" healthy
+expect "health check" "$(bochner healthcheck && echo healthy)" healthy
 expect "version" "$(get /version)" '"name":"bochner"'
 expect "limits" "$(get /api/v1/info)" '"upload_bytes":[0-9]+'
 expect "contract" "$(get /openapi.yaml | sed -n 1p)" '^openapi: 3'
@@ -72,8 +101,7 @@ records=$(predict '{"records":[{"area":94.9,"rooms":4,"age":8,"district":"harbou
 
 get /api/v1/models/houses/versions/2/onnx >"$work/houses.onnx"
 expect "ONNX" "$(head -c 11 "$work/houses.onnx" | tail -c 7)" '^bochner$'
-artifact=$(find "$work/data/artifacts" -name '*.bochner' | head -n 1)
-expect "what an artifact holds" "$("$binary" inspect "$artifact")" '^targets +price$'
+expect "what an artifact holds" "$(bochner inspect "$(artifact)")" '^targets +price$'
 
 expect "no bound where its condition fails" "$(get /api/v1/models/houses/guarantees)" \
     '"id":"wang.theorem1".*"status":"not_applicable"'
@@ -91,14 +119,11 @@ expect "a wrong path" "$(status "$base/nowhere")" 404
 expect "a wrong method" "$(status -X PUT "$base/api/v1/jobs")" 405
 expect "metrics" "$(get /metrics)" 'bochner_predicted_rows_total\{model="houses",version="2"\} 2'
 
-kill -9 "$server"
-wait "$server" 2>/dev/null || true
+crash
 start
 [ "$(predict '{"rows":[[94.9,4,8,"harbour",true]]}')" = "$rows" ] || fail "the prediction changed over a kill -9"
 expect "data sets survive" "$(get /api/v1/datasets)" '"name":"houses"'
 expect "deleting" "$(status -X DELETE "$base/api/v1/models/houses")" 204
-kill -TERM "$server"
-wait "$server" || fail "SIGTERM did not end in exit code 0"
-server=""
+stop || fail "SIGTERM did not end in exit code 0"
 
 echo "smoke: $passed passed, 0 failed"

@@ -3,6 +3,7 @@
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::state::blocking;
+use crate::config::memory_limit;
 use crate::jobs::{JobError, JobStatus};
 use crate::telemetry::StatusLabel;
 use crate::theory;
@@ -74,6 +75,7 @@ pub(crate) async fn info(State(state): State<AppState>) -> Json<Value> {
             "queued_jobs": config.max_queued_jobs,
             "training_workers": config.training_workers,
             "training_threads": config.training_threads,
+            "memory_bytes": memory_limit(),
             "training_memory_bytes": config.training_memory.0,
             "model_memory_bytes": config.model_memory.0,
         },
