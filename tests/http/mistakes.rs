@@ -77,14 +77,14 @@ async fn tensors_that_are_not_what_they_say() {
         );
     }
     for (datatype, data, element) in [
-        ("INT64", json!([1.5, 2, 3]), "element 0, 1.5,"),
-        ("UINT8", json!([3, 300, 2]), "element 1, 300,"),
-        ("UINT8", json!([3, 2, -2]), "element 2, -2,"),
-        ("BOOL", json!([0, 1, 2]), "element 2, 2,"),
-        ("FP16", json!([0, 1, 7e4]), "element 2, 70000,"),
+        ("INT64", json!([1.5, 2, 3]), "element 0 is 1.5"),
+        ("UINT8", json!([3, 300, 2]), "element 1 is 300"),
+        ("UINT8", json!([3, 2, -2]), "element 2 is -2"),
+        ("BOOL", json!([0, 1, 2]), "element 2 is 2"),
+        ("FP16", json!([0, 1, 7e4]), "element 2 is 70000"),
     ] {
         let answer = infer(&service, json!([tensor("m", datatype, &json!([1, 3]), &data)])).await;
-        assert_eq!(refused(&answer, 422), format!("/inputs/0/data: {element} is not {datatype}"));
+        assert_eq!(refused(&answer, 422), format!("/inputs/0/data: {element}, which is not a value of {datatype}"));
     }
 }
 
