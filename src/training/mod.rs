@@ -19,6 +19,12 @@ mod stage;
 /// One line per stage.
 mod train;
 
+/// What a user should know about a fit.
+mod warnings;
+
+/// A fit and its assessment become the model.
+mod build;
+
 /// What a plan is asked for.
 mod plan_request;
 
@@ -27,10 +33,9 @@ mod update;
 
 pub use assess::recertify::recertify;
 pub use plan_request::PlanRequest;
-pub use rows::classes::ClassWeight;
 pub use spec::learner::Learner;
 pub use spec::memory::{estimate_certification, estimate_memory};
-pub use spec::rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
+pub use spec::rules::{BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
 pub use spec::train_spec::{SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};

@@ -1,14 +1,16 @@
-//! What training costs before it starts.
+//! The memory a training will need, estimated before it starts.
 
 use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
 use crate::solver::{DENSE_ROWS, pool_multiple};
-use crate::training::fit::bandwidth::CELLS_AT_ONCE;
 use crate::training::{BandwidthRule, GuaranteeSpec, LambdaRule, TrainSpec};
 
 /// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
 /// and for two panels of a block to stay in the second cache.
 pub(crate) const BLOCK_ROWS: usize = 512;
+
+/// Columns are sorted in groups of about this many cells at once.
+pub(crate) const SORTED_CELLS: usize = 1 << 24;
 
 const F64: u64 = 8;
 
@@ -52,7 +54,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     } else {
         0
     };
-    let sorting = if spec.kernel == KernelShape::Laplace { (CELLS_AT_ONCE as u64).min(rows * d) * F64 } else { 0 };
+    let sorting = if spec.kernel == KernelShape::Laplace { (SORTED_CELLS as u64).min(rows * d) * F64 } else { 0 };
     let frequencies = s * d * F64;
     // A pool of features is looked at where the fit is done: its Gram matrix, the factor of it, and products of blocks.
     let of_features = is_ridge && !spec.is_exact() && spec.sampling.draws_are_independent();
