@@ -18,7 +18,8 @@ pub use classifier::{
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
 pub use exact::{
-    DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
+    DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, ExactSolver, FeatureSource, PROBES, Preconditioner,
+    Trial, Watch, spectral_delta,
 };
 pub use ridge::block_gram::{BlockGram, BlockPlan};
 pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
@@ -51,6 +52,20 @@ pub enum SolveError {
     NotFinite {
         /// λ.
         ridge: f64,
+    },
+    /// Neither iterating nor factoring is affordable.
+    #[error(
+        "the exact kernel system needs about {iterations:.0} iterations, too many, or {} MB to be factored, more than this \
+         job has left: lambda = {ridge:e} is too small. Use a larger lambda, or give jobs more memory.",
+        bytes.div_ceil(1 << 20)
+    )]
+    OutOfReach {
+        /// λ.
+        ridge: f64,
+        /// Forecast.
+        iterations: f64,
+        /// Of a factor.
+        bytes: u64,
     },
     /// The iteration stopped too far from the solution.
     #[error(

@@ -1,5 +1,4 @@
-//! The recipe: a checked spec and rows in, a fitted model out. Pure and synchronous, observable and
-//! cancellable; no HTTP, no disk.
+//! A checked spec and rows in, a fitted model out. Synchronous, with progress and cancellation; no HTTP, no disk.
 
 /// A training spec: raw JSON in, checked choices out.
 mod spec;
@@ -13,7 +12,7 @@ mod fit;
 /// How good a fitted model is, and how far it can be from the exact kernel method.
 mod assess;
 
-/// What training is doing, and who watches.
+/// The stages of training, and who follows them.
 mod stage;
 
 /// One line per stage.
@@ -25,10 +24,10 @@ mod warnings;
 /// A fit and its assessment become the model.
 mod build;
 
-/// What a plan is asked for.
+/// A request for a plan.
 mod plan_request;
 
-/// Rows added to a model that is there already.
+/// Adds rows to a fitted model.
 mod update;
 
 pub use assess::recertify::recertify;

@@ -72,7 +72,8 @@ impl From<SolveError> for TrainError {
             SolveError::Factor(_)
             | SolveError::Singular { .. }
             | SolveError::NotFinite { .. }
-            | SolveError::NotConverged { .. } => Self::Solve(error),
+            | SolveError::NotConverged { .. }
+            | SolveError::OutOfReach { .. } => Self::Solve(error),
         }
     }
 }

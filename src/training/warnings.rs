@@ -42,14 +42,18 @@ pub(super) fn warnings(
                 );
             }
         }
-        Learned::Exact(exact) if !exact.report.evidence.converged => {
-            let residual = exact.report.evidence.relative_residual;
-            warnings.push(format!(
-                "The exact kernel system was solved to a relative residual of {residual:.1e} only (see solver_slack): \
-                 use a larger lambda."
-            ));
+        Learned::Exact(exact) => {
+            let solved = &exact.report.evidence;
+            if !solved.converged {
+                warnings.push(format!(
+                    "The exact kernel system was solved to a relative residual of {:.1e} only (see solver_slack): use a \
+                     larger lambda.",
+                    solved.relative_residual
+                ));
+            }
+            warnings.extend(exact.unmeasured.clone());
         }
-        Learned::Ridge(_) | Learned::Exact(_) => {}
+        Learned::Ridge(_) => {}
     }
     if fit.best_is_smallest {
         warnings.push(match fit.learned {

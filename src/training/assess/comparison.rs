@@ -5,10 +5,10 @@ use super::scored_function::ScoredFunction;
 use crate::dataset::Part;
 use crate::features::Precision;
 use crate::model::{Function, Measured, TargetCoding};
-use crate::solver::{self, Dimension, ExactKrr, spectral_delta};
+use crate::solver::{self, ExactKrr, SolveError, spectral_delta};
 use crate::theory::{CertificateEvidence, Estimate, ExactEvidence, KernelEvidence, SPECTRAL_ROWS};
 use crate::training::Resources;
-use crate::training::fit::exact_system::{ExactRows, ExactSystem, evidence_of, is_trusted};
+use crate::training::fit::exact_system::{ExactRows, ExactSystem, Shares, evidence_of};
 use crate::training::rows::parted_rows::RowBlock;
 use crate::training::rows::run::Run;
 use crate::training::stage::{Stage, TrainError};
@@ -38,12 +38,11 @@ pub(crate) struct Compared<'a> {
     pub(crate) resources: Resources,
 }
 
-/// The exact solution and what else the kernel matrix gives.
+/// The exact solution and what else the kernel matrix gives. Solutions that cannot stand for the exact one are errors.
 struct Solved {
     exact: ExactKrr,
-    dimension: Dimension,
-    /// Of a solution that can be trusted.
-    fitted_form: Option<f64>,
+    dimension: Estimate,
+    fitted_form: f64,
 }
 
 /// What was measured next to an exact solution.
@@ -67,21 +66,27 @@ impl Compared<'_> {
         let ranges: Vec<(f64, f64)> = rows.targets.columns().into_iter().map(range).collect();
         let (stage, intercepts) = (Stage::Certify, parts.intercepts);
         let system = ExactSystem::new(self.run, stage, parts.map, rows, intercepts, self.lambda, self.resources);
-        let missing = "No comparison with the exact kernel method";
-        let solved = unless_unsolvable(self.solve(&system), missing, &mut warnings)?;
-        let distances = match &solved {
-            Some(solved) => Some(self.distances(&solved.exact, ranges)?),
-            None => None,
+        let solved = match self.solve(&system) {
+            Ok(solved) => {
+                let distances = self.distances(&solved.exact, ranges)?;
+                Ok((solved, distances))
+            }
+            Err(TrainError::Solve(cause)) => {
+                warnings.push(format!("No comparison with the exact kernel method: {cause}"));
+                Err(if let SolveError::NotConverged { residual, .. } = cause { residual } else { 1.0 })
+            }
+            Err(other) => return Err(other),
         };
-        let (delta, fresh) = self.measure_features(&system, &mut warnings)?;
-        Ok(describe(&system, solved, distances, (delta, fresh), warnings))
+        let features = self.measure_features(&system, &mut warnings)?;
+        Ok(describe(&system, solved, features, warnings))
     }
 
     fn solve(&self, system: &ExactSystem) -> Result<Solved, TrainError> {
-        let exact = system.solve(Some(self.function.parts.weights), (0.0, 0.5))?;
-        let dimension = system.dimension((0.5, 0.7))?;
-        let trusted = is_trusted(&exact.evidence);
-        let fitted_form = if trusted { Some(system.fitted_form(&exact, (0.7, 0.8))?) } else { None };
+        let mut solver = system.prepare(Shares::PREPARE)?;
+        let shares = Shares::of(&solver);
+        let exact = system.solve(&mut solver, Some(self.function.parts.weights), shares.solve)?;
+        let dimension = system.dimension(&mut solver, shares.dimension)?;
+        let fitted_form = system.fitted_form(&mut solver, &exact, shares.fitted_form)?;
         Ok(Solved { exact, dimension, fitted_form })
     }
 
@@ -98,7 +103,7 @@ impl Compared<'_> {
             let exact = exact.predict(parts.inputs.prepare(block.inputs()).view()) + intercepts.insert_axis(Axis(0));
             near.append(Axis(0), approximate.view()).expect("as many targets");
             far.append(Axis(0), exact.view()).expect("as many targets");
-            run.tick(Stage::Certify, 0.8 + 0.2 * (index + 1) as f64 / run.rows.block_count() as f64)?;
+            run.tick(Stage::Certify, 0.9 + 0.1 * (index + 1) as f64 / run.rows.block_count() as f64)?;
         }
         Ok(Distances { near, far, ranges })
     }
@@ -124,33 +129,28 @@ impl Compared<'_> {
     }
 }
 
-/// Turns figures into evidence. A solve that was cut short is not the exact method; the certificate allows for its
-/// residual.
+/// Turns figures into evidence. Without an exact solution nothing that rests on it is there.
 fn describe(
     system: &ExactSystem,
-    solved: Option<Solved>,
-    distances: Option<Distances>,
+    solved: Result<(Solved, Distances), f64>,
     (spectral_delta, fresh_features): (Option<f64>, Option<f64>),
     warnings: Vec<String>,
 ) -> Comparison {
-    let (Some(Solved { exact, dimension, fitted_form }), Some(Distances { near, far, ranges })) = (solved, distances)
-    else {
-        let norm = system.centred.iter().map(|target| target * target).sum::<f64>().sqrt();
-        let measured = Measured { exact_krr_error: None, exact_krr: Some(solver::ExactEvidence::of_nothing(norm)) };
-        return Comparison { exact: None, kernel: None, certificate: None, fresh_features, measured, warnings };
+    let (Solved { exact, dimension, fitted_form }, Distances { near, far, ranges }) = match solved {
+        Ok(solved) => solved,
+        Err(residual) => {
+            let exact_krr = Some(solver::ExactEvidence::of_nothing(residual, system.target_norm()));
+            let measured = Measured { exact_krr_error: None, exact_krr };
+            return Comparison { exact: None, kernel: None, certificate: None, fresh_features, measured, warnings };
+        }
     };
-    let trusted = is_trusted(&exact.evidence);
     let square = |(near, far): (&f64, &f64)| (near - far).powi(2);
     let rows = near.nrows();
-    let error = (rows > 0 && trusted).then(|| near.iter().zip(&far).map(square).sum::<f64>() / rows as f64);
+    let error = (rows > 0).then(|| near.iter().zip(&far).map(square).sum::<f64>() / rows as f64);
     let slack = system.slack(&exact.evidence).filter(|_| rows > 1);
     Comparison {
-        exact: trusted.then(|| evidence_of(&exact, fitted_form, error)),
-        kernel: Some(KernelEvidence {
-            dimension: Estimate { value: dimension.value, standard_error: dimension.standard_error },
-            largest: None,
-            spectral_delta,
-        }),
+        exact: Some(evidence_of(&exact, Some(fitted_form), error)),
+        kernel: Some(KernelEvidence { dimension, largest: None, spectral_delta }),
         certificate: slack.map(|slack| certificate(&near, &far, &ranges, slack)),
         fresh_features,
         measured: Measured { exact_krr_error: error, exact_krr: Some(exact.evidence) },

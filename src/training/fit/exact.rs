@@ -1,14 +1,13 @@
 //! The exact kernel method as a model: ψ(x) = (k(x, xᵢ))ᵢ over the training rows, and the weights are α.
 
-use super::exact_system::{ExactRows, ExactSystem, evidence_of, is_trusted};
+use super::exact_system::{ExactRows, ExactSystem, Shares, evidence_of};
 use super::ridge::fit;
 use super::search::CodedRows;
 use super::{ExactFit, Fit, Learned};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ExactReport, FeatureSearch};
-use crate::solver::{PathPoint, SolveError};
-use crate::theory::Estimate;
+use crate::solver::PathPoint;
 use crate::training::stage::{Clock, Stage, TrainError};
 use crate::training::{Resources, TrainSpec};
 use ndarray::{Array2, Axis};
@@ -34,25 +33,28 @@ pub(crate) fn fit_exactly(
     let means = training.targets.mean_axis(Axis(0));
     let means = means.ok_or_else(|| TrainError::Data("no rows are left to train on; hold out fewer".into()))?.to_vec();
     let system = ExactSystem::new(run, Stage::Solve, &drawn, training, &means, lambda, resources);
-    let exact = system.solve(weights.as_ref(), (0.0, 0.6))?;
-    if !is_trusted(&exact.evidence) {
-        let residual = exact.evidence.relative_residual;
-        return Err(TrainError::Solve(SolveError::NotConverged { residual, ridge: lambda }));
-    }
+    let mut solver = system.prepare(Shares::PREPARE)?;
+    let shares = Shares::of(&solver);
+    let exact = system.solve(&mut solver, weights.as_ref(), shares.solve)?;
     let measured = system.inputs.nrows() <= spec.guarantees.exact_rows;
-    let dimension = if measured { Some(system.dimension((0.6, 1.0))?) } else { None };
+    let (dimension, unmeasured) = match measured.then(|| system.dimension(&mut solver, shares.dimension)) {
+        Some(Ok(dimension)) => (Some(dimension), None),
+        Some(Err(TrainError::Solve(cause))) => (None, Some(cause)),
+        Some(Err(other)) => return Err(other),
+        None => (None, None),
+    };
+    drop(solver);
     clock.lap(Stage::Solve);
 
     let n = system.inputs.nrows() as f64;
     let mean_squares = |errors: &Array2<f64>| (errors * errors).sum_axis(Axis(0)) / n;
-    let estimate =
-        |found: crate::solver::Dimension| Estimate { value: found.value, standard_error: found.standard_error };
     Ok(Fit {
         learned: Learned::Exact(ExactFit {
             training_mse: mean_squares(&(&system.centred - &exact.fitted)).to_vec(),
             target_mean_square: mean_squares(&system.centred).sum(),
             evidence: evidence_of(&exact, None, None),
-            dimension: dimension.map(estimate),
+            dimension,
+            unmeasured: unmeasured.map(|cause| format!("No effective dimension of the kernel: {cause}")),
             report: ExactReport {
                 solver_slack: system.slack(&exact.evidence),
                 evidence: exact.evidence,

@@ -4,8 +4,8 @@
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Kernel, Precision, Projector};
 use crate::model::InputPipeline;
-use crate::solver::{self, Dimension, ExactKrr, ExactProblem, FeatureSource, SolveError};
-use crate::theory::ExactEvidence;
+use crate::solver::{self, ExactKrr, ExactProblem, ExactSolver, FeatureSource, SolveError, Watch};
+use crate::theory::{Estimate, ExactEvidence};
 use crate::training::Resources;
 use crate::training::rows::run::Run;
 use crate::training::spec::memory::BLOCK_ROWS;
@@ -14,14 +14,6 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 /// Residual that the exact system is solved to.
 const TOLERANCE: f64 = 1e-8;
-
-/// Residual up to which a solution that missed the tolerance still stands for the exact one.
-const TRUSTED_RESIDUAL: f64 = 1e-4;
-
-/// Whether a solution is accurate enough to stand for the exact one.
-pub(crate) fn is_trusted(evidence: &solver::ExactEvidence) -> bool {
-    evidence.relative_residual <= TRUSTED_RESIDUAL
-}
 
 /// What the theorems read of a solution.
 pub(crate) fn evidence_of(exact: &ExactKrr, fitted_form: Option<f64>, held_out_error: Option<f64>) -> ExactEvidence {
@@ -45,6 +37,26 @@ impl ExactRows {
     pub(crate) fn collect(run: &Run, pipeline: &InputPipeline) -> Result<Self, TrainError> {
         let (inputs, targets) = run.collect(&run.all_rows(), pipeline, Part::Training)?;
         Ok(Self { inputs, targets })
+    }
+}
+
+/// The shares of a stage's progress that the parts of an exact comparison take: preparing, solving, the dimension, the
+/// form of the fit. A factor is most of the work where there is one; otherwise preparing takes little.
+pub(crate) struct Shares {
+    pub(crate) solve: (f64, f64),
+    pub(crate) dimension: (f64, f64),
+    pub(crate) fitted_form: (f64, f64),
+}
+
+impl Shares {
+    pub(crate) const PREPARE: (f64, f64) = (0.0, 0.4);
+
+    pub(crate) fn of(solver: &ExactSolver) -> Self {
+        if solver.is_factored() {
+            Self { solve: (0.4, 0.45), dimension: (0.45, 0.85), fitted_form: (0.85, 0.9) }
+        } else {
+            Self { solve: (0.0, 0.5), dimension: (0.5, 0.8), fitted_form: (0.8, 0.9) }
+        }
     }
 }
 
@@ -84,38 +96,9 @@ impl<'a> ExactSystem<'a> {
         }
     }
 
-    /// α. Weights of a model on the random features give a start, α = (y − f)/(nλ) at f = Ψw. The progress of the
-    /// stage goes through `part`, and ends there.
-    pub(crate) fn solve(&self, weights: Option<&Array2<f64>>, part: (f64, f64)) -> Result<ExactKrr, TrainError> {
-        let start = weights.map(|weights| (&self.centred - &self.fitted(weights)) / self.shift());
-        self.with_problem(part, |problem, go_on| problem.solve(start, go_on))
-    }
-
-    /// s_λ = Tr K(K + nλI)⁻¹.
-    pub(crate) fn dimension(&self, part: (f64, f64)) -> Result<Dimension, TrainError> {
-        self.with_problem(part, |problem, go_on| problem.dimension(go_on))
-    }
-
-    /// fᵀ(K + nλI)⁻¹f at f = Kα: another solve.
-    pub(crate) fn fitted_form(&self, exact: &ExactKrr, part: (f64, f64)) -> Result<f64, TrainError> {
-        self.with_problem(part, |problem, go_on| problem.fitted_form(exact, go_on))
-    }
-
-    /// What no prediction of a solution is further than from that of the exact method: ‖r‖·√k(x, x)/√(nλ). √k(x, x) of
-    /// a new input is that of the training rows; none where it grows with the input.
-    pub(crate) fn slack(&self, evidence: &solver::ExactEvidence) -> Option<f64> {
-        let norm = |row: ndarray::ArrayView1<f64>| self.kernel.evaluate(row, row).sqrt();
-        let largest = self.inputs.rows().into_iter().map(norm).fold(0.0, f64::max);
-        (self.kernel != Kernel::Linear).then(|| evidence.residual_norm * largest / self.shift().sqrt())
-    }
-
-    fn with_problem<T>(
-        &self,
-        (from, to): (f64, f64),
-        work: impl FnOnce(&ExactProblem, &(dyn Fn() -> bool + Sync)) -> Result<T, SolveError>,
-    ) -> Result<T, TrainError> {
+    /// Factors the system or builds its preconditioner. A factorisation is part of the progress of the stage.
+    pub(crate) fn prepare(&self, part: (f64, f64)) -> Result<ExactSolver, TrainError> {
         let make = |inputs: ArrayView2<f64>| self.features.1.transform(inputs);
-        let progress = |done: f64| self.run.observer.progress(self.stage, from + (to - from) * done);
         let problem = ExactProblem {
             kernel: self.kernel,
             inputs: self.inputs.view(),
@@ -127,10 +110,63 @@ impl<'a> ExactSystem<'a> {
             preconditioner: None,
             memory: self.memory,
             threads: self.run.threads,
-            progress: Some(&progress),
+            progress: None,
         };
-        let done = work(&problem, &|| !self.run.observer.should_stop())?;
-        self.run.tick(self.stage, to)?;
+        self.watched(part, |watch| problem.prepare(watch))
+    }
+
+    /// α. Weights of a model on the random features give a start, α = (y − f)/(nλ) at f = Ψw. An error where the solution
+    /// cannot stand for the exact one.
+    pub(crate) fn solve(
+        &self,
+        solver: &mut ExactSolver,
+        weights: Option<&Array2<f64>>,
+        part: (f64, f64),
+    ) -> Result<ExactKrr, TrainError> {
+        let iterated = weights.filter(|_| !solver.is_factored());
+        let start = iterated.map(|weights| (&self.centred - &self.fitted(weights)) / self.shift());
+        let found = self.watched(part, |watch| solver.solve(self.centred.view(), TOLERANCE, start, watch))?;
+        if !found.evidence.is_trusted() {
+            let residual = found.evidence.relative_residual;
+            return Err(TrainError::Solve(SolveError::NotConverged { residual, ridge: self.lambda }));
+        }
+        Ok(found)
+    }
+
+    /// s_λ = Tr K(K + nλI)⁻¹.
+    pub(crate) fn dimension(&self, solver: &mut ExactSolver, part: (f64, f64)) -> Result<Estimate, TrainError> {
+        let found = self.watched(part, |watch| solver.dimension(watch))?;
+        Ok(Estimate { value: found.value, standard_error: found.standard_error })
+    }
+
+    /// fᵀ(K + nλI)⁻¹f at f = Kα.
+    pub(crate) fn fitted_form(
+        &self,
+        solver: &mut ExactSolver,
+        exact: &ExactKrr,
+        part: (f64, f64),
+    ) -> Result<f64, TrainError> {
+        self.watched(part, |watch| solver.fitted_form(exact, TOLERANCE, watch))
+    }
+
+    /// What no prediction of a solution is further than from that of the exact method: ‖r‖·√k(x, x)/√(nλ). √k(x, x) of
+    /// a new input is that of the training rows; none where it grows with the input.
+    pub(crate) fn slack(&self, evidence: &solver::ExactEvidence) -> Option<f64> {
+        let norm = |row: ndarray::ArrayView1<f64>| self.kernel.evaluate(row, row).sqrt();
+        let largest = self.inputs.rows().into_iter().map(norm).fold(0.0, f64::max);
+        (self.kernel != Kernel::Linear).then(|| evidence.residual_norm * largest / self.shift().sqrt())
+    }
+
+    /// Does a part of the stage, from one share of its progress to another.
+    fn watched<T>(
+        &self,
+        (from, to): (f64, f64),
+        work: impl FnOnce(Watch) -> Result<T, SolveError>,
+    ) -> Result<T, TrainError> {
+        let progress = |done: f64| self.run.observer.progress(self.stage, from + (to - from) * done);
+        let go_on = || !self.run.observer.should_stop();
+        let done = work(Watch { progress: Some(&progress), go_on: &go_on })?;
+        self.run.stop_if_asked()?;
         Ok(done)
     }
 
@@ -142,6 +178,11 @@ impl<'a> ExactSystem<'a> {
             fitted.assign(&self.features.1.transform(inputs).mapv(f64::from).dot(weights));
         }
         fitted
+    }
+
+    /// ‖y − c‖, over all targets.
+    pub(crate) fn target_norm(&self) -> f64 {
+        self.centred.iter().map(|target| target * target).sum::<f64>().sqrt()
     }
 
     /// nλ.

@@ -83,6 +83,8 @@ pub(crate) struct ExactFit {
     pub(crate) evidence: ExactEvidence,
     /// s_λ, where the rows are few enough for it.
     pub(crate) dimension: Option<Estimate>,
+    /// Why there is none though they are.
+    pub(crate) unmeasured: Option<String>,
 }
 
 impl Fit {

@@ -1,6 +1,6 @@
 //! Blocks and samples of rows, and the passes over them.
 
-/// Row blocks of one part of a data set.
+/// Row blocks of one part of a dataset.
 pub(crate) mod parted_rows;
 
 /// The rows a run works on, and who watches it.
