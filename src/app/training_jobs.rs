@@ -1,4 +1,4 @@
-//! What a job does: open the table, train or update, publish.
+//! The jobs that make models: open the table, train, update or certify, publish.
 
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, Failure, Job, JobKind, JobStage, Runner};
@@ -25,7 +25,7 @@ pub struct TrainingJobs {
     pub threads: usize,
     /// Bytes one job may take.
     pub memory: u64,
-    /// What a spec may ask for.
+    /// Limits of a spec.
     pub limits: SpecLimits,
     /// Stage durations.
     pub metrics: Metrics,
@@ -48,7 +48,7 @@ impl Runner for TrainingJobs {
 
 impl TrainingJobs {
     fn train(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
-        let spec = self.spec(&job.request.payload)?;
+        let spec = checked_spec(&job.request.payload, "the spec of this job", self.limits)?;
         let (dataset, table) = self.open(job)?;
         let observer = ControlObserver(control);
         let need = estimate_memory(&spec, &dataset.schema, self.threads);
@@ -61,11 +61,11 @@ impl TrainingJobs {
     /// meanwhile, to that, so that updates in a row add up.
     fn update(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let (dataset, table) = self.open(job)?;
-        let named = job.request.payload["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+        let named = named_version(job)?;
         loop {
             let base = self.registry.find(&job.request.model, named).map_err(|error| failure("model", error))?;
             let model = self.registry.load(&base).map_err(|error| failure("model", error))?;
-            let spec = self.spec(&serde_json::from_str(&model.spec).unwrap_or_default())?;
+            let spec = stored_spec(&base, &model.spec, self.limits)?;
             let source: (&dyn Rows, _, _) = (&table, &dataset.schema, dataset.id.as_str());
             let trained = update(model, base.version, &spec, source, self.threads, &ControlObserver(control));
             let after = if named.is_none() { Some(base.version) } else { None };
@@ -79,10 +79,10 @@ impl TrainingJobs {
     /// Measures what training left out and keeps it with the version, whose predictions stay as they are.
     fn certify(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let (dataset, table) = self.open(job)?;
-        let named = job.request.payload["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+        let named = named_version(job)?;
         let entry = self.registry.find(&job.request.model, named).map_err(|error| failure("model", error))?;
         let model = self.registry.load(&entry).map_err(|error| failure("model", error))?;
-        let spec = self.spec(&serde_json::from_str(&model.spec).unwrap_or_default())?;
+        let spec = stored_spec(&entry, &model.spec, self.limits)?;
         let need = estimate_certification(&spec, &dataset.schema, self.threads);
         let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
         let observer = ControlObserver(control);
@@ -101,15 +101,9 @@ impl TrainingJobs {
     /// What a finished job tells.
     fn result(&self, version: &ModelVersion) -> Result<Value, Failure> {
         let description = self.registry.description(version).map_err(|error| failure("storage", error))?;
-        let description: Value = serde_json::from_str(&description).unwrap_or_default();
+        let description: Value = serde_json::from_str(&description)
+            .map_err(|error| failure("storage", format!("the description of the model is not JSON: {error}")))?;
         Ok(json!({"version": version.version, "report": description["report"]}))
-    }
-
-    fn spec(&self, raw: &Value) -> Result<TrainSpec, Failure> {
-        TrainSpec::check("/spec", Some(raw), self.limits).map_err(|problems| {
-            let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
-            failure("invalid_spec", details.join("; "))
-        })
     }
 
     fn open(&self, job: &Job) -> Result<(Dataset, Table), Failure> {
@@ -142,6 +136,28 @@ impl TrainingJobs {
             _ => failure("storage", error),
         })
     }
+}
+
+/// The spec that a version was trained by. What an earlier release wrote may not parse any more; the default spec would
+/// then train something else.
+fn stored_spec(version: &ModelVersion, text: &str, limits: SpecLimits) -> Result<TrainSpec, Failure> {
+    let owner = format!("the spec stored with version {} of model '{}'", version.version, version.name);
+    let raw = serde_json::from_str(text)
+        .map_err(|error| failure("invalid_spec", format!("{owner} is not JSON ({error}); train the model again")))?;
+    checked_spec(&raw, &owner, limits)
+}
+
+fn checked_spec(raw: &Value, owner: &str, limits: SpecLimits) -> Result<TrainSpec, Failure> {
+    TrainSpec::check("/spec", Some(raw), limits).map_err(|problems| {
+        let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
+        failure("invalid_spec", format!("{owner} is not valid any more: {}", details.join("; ")))
+    })
+}
+
+/// The version a job names, if it names one.
+fn named_version(job: &Job) -> Result<Option<u32>, Failure> {
+    serde_json::from_value(job.request.payload["version"].clone())
+        .map_err(|error| failure("invalid_spec", format!("the version that this job names is not one: {error}")))
 }
 
 fn training_failure(error: TrainError) -> Failure {
@@ -179,4 +195,43 @@ impl Observer for ControlObserver<'_> {
 
 fn failure(code: &str, detail: impl ToString) -> Failure {
     Failure { code: code.to_owned(), detail: detail.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version() -> ModelVersion {
+        ModelVersion {
+            name: "prices".into(),
+            version: 7,
+            artifact: "a".into(),
+            dataset: "d".into(),
+            bytes: 0,
+            sha256: String::new(),
+            created_at: String::new(),
+        }
+    }
+
+    /// Neither torn JSON nor a field of another release becomes the default spec.
+    #[test]
+    fn a_stored_spec_that_no_longer_parses_fails_the_job() {
+        let limits = SpecLimits { feature_count: 64 };
+        assert!(stored_spec(&version(), "{\"features\": {\"count\": 8}}", limits).is_ok());
+        for (text, part) in [
+            ("", "is not JSON"),
+            ("{\"features\":", "is not JSON"),
+            ("null", "must be an object"),
+            ("{\"retired\": 1}", "/spec/retired"),
+            ("{\"features\": {\"count\": 128}}", "/spec/features/count"),
+        ] {
+            let refused = stored_spec(&version(), text, limits).unwrap_err();
+            assert_eq!(refused.code, "invalid_spec");
+            assert!(
+                refused.detail.contains("version 7 of model 'prices'") && refused.detail.contains(part),
+                "{}",
+                refused.detail
+            );
+        }
+    }
 }

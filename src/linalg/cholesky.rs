@@ -5,6 +5,7 @@ use super::{FactorError, Real, Triangle, in_parallel};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use ndarray_linalg::{FactorizeCInto, Lapack, UPLO};
+use std::sync::{Mutex, PoisonError};
 
 /// Rows and columns of a tile.
 const TILE: usize = 256;
@@ -12,9 +13,20 @@ const TILE: usize = 256;
 /// What it means when LAPACK refuses a diagonal tile.
 const NOT_DEFINITE: &str = "the matrix is not positive definite to rounding";
 
-/// Overwrites the lower triangle of `matrix`, the only one read, with L. Right-looking: each column of tiles is divided
-/// by its diagonal tile, then its product is subtracted from everything to its right.
-pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Array2<T>, FactorError> {
+/// Overwrites the lower triangle of `matrix`, the only one read, with L.
+pub fn lower_factor<T: Real>(matrix: Array2<T>, threads: usize) -> Result<Array2<T>, FactorError> {
+    let factor = lower_factor_while(matrix, threads, |_| true)?;
+    Ok(factor.expect("nobody asked to stop"))
+}
+
+/// The same, but `go_on` is asked after each column of tiles, with the share of the work that is done, and ends the work
+/// with none. Right-looking: each column of tiles is divided by its diagonal tile, then its product is subtracted from
+/// everything to its right.
+pub fn lower_factor_while<T: Real>(
+    mut matrix: Array2<T>,
+    threads: usize,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<Option<Array2<T>>, FactorError> {
     let order = matrix.nrows();
     assert!(matrix.is_standard_layout() && matrix.ncols() == order);
     for start in (0..order).step_by(TILE) {
@@ -35,8 +47,12 @@ pub fn lower_factor<T: Real>(mut matrix: Array2<T>, threads: usize) -> Result<Ar
             let (own, left) = (panel.slice(s![above..below, ..]), panel.slice(s![..below, ..]));
             general_mat_mul(T::from_f64(-1.0), &own, &left.t(), T::one(), &mut lower);
         });
+        let left = (order - end) as f64 / order as f64;
+        if !go_on(1.0 - left.powi(3)) {
+            return Ok(None);
+        }
     }
-    Ok(matrix)
+    Ok(Some(matrix))
 }
 
 /// A copy with the strides of a dense matrix, which ndarray-linalg requires even of a single element.
@@ -83,17 +99,47 @@ impl Cholesky {
         Ok(Self { lower: lower_factor(matrix, threads)? })
     }
 
+    /// The same, asking now and then whether to go on, with the share of the work that is done; none if not.
+    pub fn factor_while(
+        matrix: Array2<f64>,
+        threads: usize,
+        go_on: impl Fn(f64) -> bool,
+    ) -> Result<Option<Self>, FactorError> {
+        Ok(lower_factor_while(matrix, threads, go_on)?.map(|lower| Self { lower }))
+    }
+
     /// L, the lower triangle row by row.
     pub fn lower_rows(&self) -> Vec<f64> {
         let rows = self.lower.rows().into_iter().enumerate();
         rows.flat_map(|(i, row)| row.to_slice().expect("a row is contiguous")[..=i].iter().copied()).collect()
     }
 
-    /// tr A⁻¹ = ‖L⁻¹‖².
+    /// tr A⁻¹.
     pub fn inverse_trace(&self) -> f64 {
-        let mut inverse = Array2::eye(self.lower.nrows());
-        f64::solve_triangle(Triangle::Lower, self.lower.view(), inverse.view_mut());
-        inverse.iter().map(|value| value * value).sum()
+        self.inverse_trace_while(1, |_| true).expect("nobody asked to stop")
+    }
+
+    /// The same, asking now and then whether to go on, with the share of the work that is done; none if not. It is
+    /// ‖L⁻¹‖², summed over groups of columns: they are zero above their first row.
+    pub fn inverse_trace_while(&self, threads: usize, go_on: impl Fn(f64) -> bool + Sync) -> Option<f64> {
+        let order = self.lower.nrows();
+        let mut sums = vec![None; order.div_ceil(TILE)];
+        let work = |group: usize| ((order - group * TILE) as f64).powi(2);
+        let whole: f64 = (0..sums.len()).map(work).sum();
+        let done = Mutex::new(0.0);
+        in_parallel(threads, sums.iter_mut().enumerate().collect(), |(group, sum): (usize, &mut Option<f64>)| {
+            let so_far = *done.lock().unwrap_or_else(PoisonError::into_inner);
+            if !go_on(so_far / whole) {
+                return;
+            }
+            let first = group * TILE;
+            let mut columns = Array2::<f64>::zeros((order - first, TILE.min(order - first)));
+            columns.diag_mut().fill(1.0);
+            f64::solve_triangle(Triangle::Lower, self.lower.slice(s![first.., first..]), columns.view_mut());
+            *sum = Some(columns.iter().map(|value| value * value).sum());
+            *done.lock().unwrap_or_else(PoisonError::into_inner) += work(group);
+        });
+        sums.into_iter().sum()
     }
 
     /// Solves A·x = b.
@@ -139,6 +185,28 @@ mod tests {
             }
             assert!((&lower.dot(&lower.t()) - &full).iter().all(|gap| gap.abs() < 1e-12), "{order}");
         }
+    }
+
+    /// Several groups of columns, the last of them partial, against the inverse; and nothing where it was stopped.
+    #[test]
+    fn the_trace_of_the_inverse_is_summed_over_groups() {
+        for order in [1, 256, 300, 700] {
+            let noise = Array2::from_shape_fn((order, order), |(i, j)| ((i * 31 + j * 17) as f64 * 0.7).sin());
+            let factor = Cholesky::factor(noise.t().dot(&noise) / order as f64 + Array2::<f64>::eye(order), 2).unwrap();
+            let expected = factor.solve_columns(Array2::eye(order)).diag().sum();
+            let found = factor.inverse_trace_while(2, |done| (0.0..=1.0).contains(&done)).unwrap();
+            assert!((found / expected - 1.0).abs() < 1e-12, "{order}: {found} {expected}");
+            assert_eq!(found.to_bits(), factor.inverse_trace().to_bits(), "threads change no bit");
+            assert_eq!(factor.inverse_trace_while(2, |_| false), None);
+        }
+    }
+
+    #[test]
+    fn a_factorisation_stops_between_columns_of_tiles() {
+        let asked = std::cell::Cell::new(0);
+        let go_on = |_: f64| asked.replace(asked.get() + 1) == 0;
+        let stopped = Cholesky::factor_while(Array2::eye(1_000), 1, go_on).unwrap();
+        assert!(stopped.is_none() && asked.get() == 2, "{}", asked.get());
     }
 
     #[test]

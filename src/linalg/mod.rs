@@ -44,7 +44,7 @@ mod mixed_dot;
 pub use aligned::Aligned;
 pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
-pub use cholesky::{Cholesky, lower_factor, solve_factored};
+pub use cholesky::{Cholesky, lower_factor, lower_factor_while, solve_factored};
 pub use instructions::instructions_for;
 pub use lanes::Lanes;
 pub use mixed_dot::mixed_dot;

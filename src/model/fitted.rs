@@ -1,6 +1,6 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
-use super::{ErrorBars, FitReport, Head, InputPipeline, Spread, TargetCoding};
+use super::{ErrorBars, FitReport, Function, Head, InputPipeline, Spread, TargetCoding};
 use crate::features::{FeatureMap, Kernel, MapKind, Precision};
 use crate::solver::{ExactEvidence, PackedGram};
 use crate::theory::{Circumstances, Evidence, RowAccess, ScoreUnit};
@@ -57,6 +57,19 @@ pub struct FittedModel {
 }
 
 impl FittedModel {
+    /// The parts that a prediction reads.
+    pub fn function(&self) -> Function<'_> {
+        Function {
+            inputs: &self.inputs,
+            map: &self.map,
+            precision: self.precision,
+            weights: &self.weights,
+            intercepts: &self.intercepts,
+            spread: self.spread.as_ref(),
+            error_bars: self.error_bars.as_ref(),
+        }
+    }
+
     /// Whether it is the exact kernel method, without features of its own.
     pub fn is_exact(&self) -> bool {
         self.map.kind == MapKind::Points
@@ -116,7 +129,7 @@ impl Statistics {
 }
 
 /// Errors measured against the exact kernel method.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression; summed over
     /// the targets.

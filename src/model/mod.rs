@@ -30,6 +30,9 @@ mod spread;
 /// How much predictions depend on the draw of the features.
 mod error_bars;
 
+/// The function of a model, made ready to compute.
+mod function;
+
 /// A fitted model made ready to predict.
 mod predictor;
 
@@ -45,11 +48,12 @@ pub use artifact::{artifact_length, decode, encode, read_artifact, read_header};
 pub use coding::TargetCoding;
 pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
+pub use function::{Extras, Function, Predictions, Scorer};
 pub use head::Head;
 pub use inputs::InputPipeline;
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
-pub use predictor::{Extras, Predictions, Predictor};
+pub use predictor::Predictor;
 pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,

@@ -1,4 +1,4 @@
-//! (blocks of ψ, y, λ) ↦ w, with evidence: iterations, residuals, condition.
+//! Blocks of features, targets and λ to weights, with evidence: iterations, residuals, condition.
 
 /// Ridge regression from sufficient statistics.
 mod ridge;
@@ -6,7 +6,7 @@ mod ridge;
 /// Work on row blocks in parallel, committed in order.
 mod blocks;
 
-/// Exact kernel ridge regression, the yardstick.
+/// Exact kernel ridge regression, which random features approximate.
 mod exact;
 
 /// Classifiers with convex losses.
@@ -18,7 +18,8 @@ pub use classifier::{
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
 pub use exact::{
-    DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, FeatureSource, Preconditioner, Trial, spectral_delta,
+    DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, ExactSolver, FeatureSource, PROBES, Preconditioner,
+    Trial, Watch, spectral_delta,
 };
 pub use ridge::block_gram::{BlockGram, BlockPlan};
 pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
@@ -34,27 +35,42 @@ use crate::linalg::FactorError;
 /// Why a system could not be solved.
 #[derive(Debug, thiserror::Error)]
 pub enum SolveError {
-    /// LAPACK refused.
+    /// A matrix has no factor.
     #[error(transparent)]
     Factor(#[from] FactorError),
     /// K + nλI has no Cholesky factor in double precision.
     #[error(
-        "the exact kernel system cannot be solved in double precision: lambda = {ridge:e} is too small for these rows; a \
-         larger one is needed"
+        "the exact kernel system cannot be solved in double precision: lambda = {ridge:e} is too small for these rows. \
+         Use a larger lambda."
     )]
     Singular {
         /// λ.
         ridge: f64,
     },
     /// The solution holds NaN or infinity.
-    #[error("the solution is not finite; the ridge {ridge:e} is too small for this data")]
+    #[error("the weights are not finite: lambda = {ridge:e} is too small for these rows. Use a larger lambda.")]
     NotFinite {
         /// λ.
         ridge: f64,
     },
+    /// Neither iterating nor factoring is affordable.
+    #[error(
+        "the exact kernel system needs about {iterations:.0} iterations, too many, or {} MB to be factored, more than this \
+         job has left: lambda = {ridge:e} is too small. Use a larger lambda, or give jobs more memory.",
+        bytes.div_ceil(1 << 20)
+    )]
+    OutOfReach {
+        /// λ.
+        ridge: f64,
+        /// Forecast.
+        iterations: f64,
+        /// Of a factor.
+        bytes: u64,
+    },
     /// The iteration stopped too far from the solution.
     #[error(
-        "the exact kernel system is solved up to a residual of {residual:.1e} only; the ridge {ridge:e} is too small"
+        "the exact kernel system was solved to a relative residual of {residual:.1e} only: lambda = {ridge:e} is too small. \
+         Use a larger lambda."
     )]
     NotConverged {
         /// ‖(K + nλI)α − y‖/‖y‖.
@@ -62,10 +78,10 @@ pub enum SolveError {
         /// λ.
         ridge: f64,
     },
-    /// It was told to.
-    #[error("stopped")]
+    /// The caller asked to stop.
+    #[error("the solve was stopped on request")]
     Stopped,
     /// A worker panicked; its message went to the log.
-    #[error("a worker panicked")]
+    #[error("a solver thread panicked; its message is in the log")]
     Panicked,
 }

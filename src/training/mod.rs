@@ -1,5 +1,4 @@
-//! The recipe: a checked spec and rows in, a fitted model out. Pure and synchronous, observable and
-//! cancellable; no HTTP, no disk.
+//! A checked spec and rows in, a fitted model out. Synchronous, with progress and cancellation; no HTTP, no disk.
 
 /// A training spec: raw JSON in, checked choices out.
 mod spec;
@@ -13,24 +12,29 @@ mod fit;
 /// How good a fitted model is, and how far it can be from the exact kernel method.
 mod assess;
 
-/// What training is doing, and who watches.
+/// The stages of training, and who follows them.
 mod stage;
 
 /// One line per stage.
 mod train;
 
-/// What a plan is asked for.
+/// What a user should know about a fit.
+mod warnings;
+
+/// A fit and its assessment become the model.
+mod build;
+
+/// A request for a plan.
 mod plan_request;
 
-/// Rows added to a model that is there already.
+/// Adds rows to a fitted model.
 mod update;
 
 pub use assess::recertify::recertify;
 pub use plan_request::PlanRequest;
-pub use rows::classes::ClassWeight;
 pub use spec::learner::Learner;
 pub use spec::memory::{estimate_certification, estimate_memory};
-pub use spec::rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
+pub use spec::rules::{BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
 pub use spec::train_spec::{SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};

@@ -1,4 +1,4 @@
-//! A request for a plan: raw JSON to numbers that the theorems can be asked with.
+//! A request for a plan: raw JSON to the numbers the theorems need.
 
 use super::spec::check_kernel::{check_kernel, check_map};
 use super::spec::fields::Fields;
@@ -12,7 +12,7 @@ use crate::theory::plan::{PlanProblem, PlannedRidge, Target};
 use serde_json::Value;
 use std::cell::RefCell;
 
-/// What is asked, in the terms of the theorems.
+/// A question in the terms of the theorems.
 pub struct PlanRequest {
     /// The problem.
     pub problem: PlanProblem,
@@ -21,7 +21,7 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
-    /// Checks a request; n, d and the mean square of the targets are those of the data set where there is one.
+    /// Checks a request; with a dataset, n, d and the mean square of the targets come from it.
     pub fn check(raw: &Value, schema: Option<&Schema>) -> Result<Self, Vec<Problem>> {
         let problems = RefCell::new(Vec::new());
         let known =
@@ -30,13 +30,16 @@ impl PlanRequest {
         let kernel = check_kernel(&plan.object("kernel", &["name", "nu", "order"]));
         let map = check_map(&plan, kernel);
         if map.bound(kernel).is_none() {
-            plan.problem("kernel", "no theorem covers unbounded features".into());
+            plan.problem(
+                "kernel",
+                "no theorem covers the unbounded features of this kernel; choose a different kernel".into(),
+            );
         }
         let sizes = schema.map(sizes);
         for name in ["n", "d", "y_mean_square"] {
             match (sizes.is_some(), plan.has(name)) {
-                (true, true) => plan.problem(name, "the data set says it already".into()),
-                (false, false) => plan.problem(name, "is needed where no dataset is named".into()),
+                (true, true) => plan.problem(name, "is taken from the dataset; remove it".into()),
+                (false, false) => plan.problem(name, "is required unless dataset is given".into()),
                 _ => {}
             }
         }
@@ -97,7 +100,7 @@ fn check_target(plan: &Fields) -> Target {
     let target = plan.object("target", &["error", "delta_spectral", "rate"]);
     let named = ["error", "delta_spectral", "rate"].into_iter().filter(|name| target.has(name)).count();
     if named != 1 {
-        plan.problem("target", "must hold one of error, delta_spectral, rate".into());
+        plan.problem("target", "must have exactly one of error, delta_spectral, rate".into());
     }
     if target.has("error") {
         return Target::Error(target.number("error", 1.0, |error| error > 0.0, "a number above 0"));

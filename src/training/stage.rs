@@ -1,28 +1,28 @@
-//! What training is doing, who watches it, and why it may end early.
+//! The stages of training, who watches them, and why training may end early.
 
 use crate::model::FittedModel;
 use crate::solver::{Interrupted, SolveError};
 use std::time::Instant;
 
-/// What training is doing.
+/// A stage of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Means, variances and the split.
+    /// Splits the rows; means and variances of the columns.
     Scale,
-    /// The bandwidth.
+    /// Searches scaling and bandwidth.
     Search,
-    /// Features and the Gram matrix.
+    /// Makes features and sums up their Gram matrix.
     Accumulate,
-    /// The linear system.
+    /// Solves for the weights.
     Solve,
-    /// Errors on training and validation rows.
+    /// Measures errors on held-out rows.
     Evaluate,
-    /// The exact kernel solution.
+    /// Solves the exact kernel system and compares the model with it.
     Certify,
 }
 
 impl Stage {
-    /// Its name in progress, reports and metrics.
+    /// As in progress, reports and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scale => "scale",
@@ -35,20 +35,20 @@ impl Stage {
     }
 }
 
-/// Watches training and may stop it between blocks.
+/// Follows training and may stop it.
 pub trait Observer: Sync {
-    /// Told as work goes on; `fraction` is of this stage.
+    /// Called as work proceeds; `fraction` is that of the stage.
     fn progress(&self, stage: Stage, fraction: f64);
 
-    /// Asked between blocks.
+    /// Checked between blocks of rows; true ends the training.
     fn should_stop(&self) -> bool;
 }
 
-/// Why training ended without a model.
+/// Why there is no model.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// The observer asked for it.
-    #[error("stopped on request")]
+    /// The observer asked training to stop.
+    #[error("training was stopped on request")]
     Stopped,
     /// The rows could not be read.
     #[error("the rows could not be read: {0}")]
@@ -56,11 +56,11 @@ pub enum TrainError {
     /// The system could not be solved.
     #[error(transparent)]
     Solve(SolveError),
-    /// The data holds nothing to learn.
+    /// The rows hold nothing to learn, or the model cannot take them.
     #[error("{0}")]
     Data(String),
     /// A worker thread panicked.
-    #[error("a worker thread panicked")]
+    #[error("a training thread panicked; its message is in the log")]
     Panicked,
 }
 
@@ -72,7 +72,8 @@ impl From<SolveError> for TrainError {
             SolveError::Factor(_)
             | SolveError::Singular { .. }
             | SolveError::NotFinite { .. }
-            | SolveError::NotConverged { .. } => Self::Solve(error),
+            | SolveError::NotConverged { .. }
+            | SolveError::OutOfReach { .. } => Self::Solve(error),
         }
     }
 }

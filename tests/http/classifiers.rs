@@ -124,13 +124,13 @@ async fn what_does_not_go_with_labels_is_refused() {
     service.upload("name=flowers", flowers(60)).await.ok(201);
     service.upload("name=numbers", "x,y\n1,2\n2,3\n3,5\n4,4\n").await.ok(201);
     for (dataset, spec, part) in [
-        ("flowers", json!({"spread": true}), "spread is of predicted numbers"),
-        ("flowers", json!({"updatable": true}), "updatable is for predicted numbers"),
-        ("flowers", json!({"lambda": "certified"}), "not on learner logistic"),
+        ("flowers", json!({"spread": true}), "spread is for numbers"),
+        ("flowers", json!({"updatable": true}), "updatable is for numbers"),
+        ("flowers", json!({"lambda": "certified"}), "does not apply to learner logistic"),
         ("flowers", json!({"validation_fraction": 0}), "searches lambda by validation loss"),
         ("flowers", json!({"learner": "svm"}), "must be one of ridge, logistic"),
         ("flowers", json!({"class_weight": "equal"}), "must be one of none, balanced"),
-        ("flowers", json!({"validation_fraction": 0.6, "calibration_fraction": 0.5}), "no rows to train on"),
+        ("flowers", json!({"validation_fraction": 0.6, "calibration_fraction": 0.5}), "must sum to less than 1"),
         ("numbers", json!({"learner": "hinge"}), "learner hinge predicts labels"),
         ("numbers", json!({"class_weight": "balanced"}), "class_weight is for labels"),
     ] {

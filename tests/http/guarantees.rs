@@ -86,7 +86,7 @@ async fn an_updated_model_is_not_sent_to_a_job_that_is_refused() {
     let conformal = told["guarantees"].as_array().unwrap().last().unwrap();
     assert_eq!(conformal["assumptions"][0]["state"], "assumed", "{conformal}");
     let warnings = &service.get("/api/v1/models/grown").await.ok(200)["latest"]["report"]["warnings"];
-    assert!(warnings.to_string().contains("the added rows must be new"), "{warnings}");
+    assert!(warnings.to_string().contains("add only new rows"), "{warnings}");
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ async fn updates_that_cannot_be_are_refused_with_the_reason() {
     let spec = json!({"features": {"count": 8}, "updatable": true, "sample_weight": "w"});
     service.train("weighted", "weighted", &spec).await;
     let body = update(&service, "weighted", &json!({"dataset": "negative"})).await.refused(422, "invalid_job");
-    assert!(body["errors"].to_string().contains("must not be negative"), "{body}");
+    assert!(body["errors"].to_string().contains("negative numbers"), "{body}");
     update(&service, "waves", &json!({})).await.refused(422, "invalid_job");
     update(&service, "waves", &json!({"dataset": "more", "versoin": 1})).await.refused(422, "invalid_job");
     update(&service, "waves", &json!({"dataset": "more", "version": -1})).await.refused(422, "invalid_job");
@@ -127,10 +127,10 @@ async fn sample_weights_name_a_column_of_their_own() {
 
     service.upload("name=bad", "x,w,v,t,z,y\n1,-1,,a,0,2\n2,1,1,b,0,3\n4,1,2,a,0,4\n").await.ok(201);
     for (column, part) in [
-        ("w", "must not be negative"),
+        ("w", "negative numbers"),
         ("v", "missing"),
-        ("t", "must be numbers"),
-        ("z", "are all zero"),
+        ("t", "numeric column"),
+        ("z", "are all 0"),
         ("y", "both target"),
         ("ww", "'w'"),
     ] {

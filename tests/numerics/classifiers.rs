@@ -198,8 +198,8 @@ fn weights_that_sum_to_nothing_are_refused() {
         let raw = json!({"sample_weight": "c2", "lambda": 1e-3, "features": {"count": 16}});
         try_fit(&Memory { cells, columns: 4 }, 2, &raw).err().unwrap().to_string()
     };
-    assert!(with_weights(&|_| 0.0).contains("sum to zero"));
-    assert!(with_weights(&|_| 1e308).contains("overflows"));
+    assert!(with_weights(&|_| 0.0).contains("sum to 0"));
+    assert!(with_weights(&|_| 1e308).contains("overflow when summed"));
 }
 
 /// The λ found is the best of its path on the validation rows, and the path goes down from large to small.

@@ -104,7 +104,7 @@ fn a_vanishing_ridge_leaves_no_spread_and_says_so() {
 fn a_vanishing_ridge_leaves_no_comparison_and_says_so() {
     let smooth = table(300, |x| [x, x * x]);
     let model = solved(&smooth, &json!({"lambda": 1e-20, "features": {"count": 32}}));
-    let warned = model.report.warnings.iter().find(|warning| warning.contains("no comparison with the exact")).unwrap();
+    let warned = model.report.warnings.iter().find(|warning| warning.contains("No comparison with the exact")).unwrap();
     assert!(warned.contains("lambda = 1e-20 is too small") && !warned.contains("LAPACK"), "{warned}");
     let tried = model.measured.exact_krr.as_ref().unwrap();
     assert!(!tried.converged && tried.relative_residual == 1.0 && model.measured.exact_krr_error.is_none());

@@ -134,7 +134,7 @@ fn many_rows_are_solved_by_iteration() {
     assert!(residual <= found.evidence.residual_norm * 1.01 + 1e-8, "{residual:e} {:?}", found.evidence);
     assert!(slack >= found.evidence.residual_norm, "{slack:e}"); // nλ < 1 here
     assert!(found.evidence.residual_norm > 0.0);
-    assert!(model.report.warnings.iter().any(|warning| warning.contains("smallest that was tried")));
+    assert!(model.report.warnings.iter().any(|warning| warning.contains("edge of the grid")));
 }
 
 /// The bits of a model depend on the rows, the spec and the seed; those of a prediction on its row.

@@ -19,6 +19,7 @@ mod montecarlo;
 mod onnx;
 mod planner;
 mod ridge;
+mod small_lambda;
 mod soundness;
 mod spectrum;
 mod statement_cases;

@@ -4,7 +4,7 @@ use crate::linalg::Real;
 use ndarray::ArrayView2;
 use std::ops::Range;
 
-/// Blocks of features, held in memory or made anew at each visit: the solvers cannot tell.
+/// Blocks of features, held in memory or made again at each visit.
 pub trait FeatureBlocks<T: Real>: Sync {
     /// Why a visit failed, or that the work was asked to stop.
     type Error: Send;

@@ -1,7 +1,7 @@
 //! The step length along a direction, from the cached decision values alone.
 //!
 //! φ(t) = F(W + tD) is convex, so its minimiser is where φ' changes sign. Slopes stay accurate near the
-//! optimum where differences of values are rounding, so only they are looked at.
+//! optimum where differences of values are rounding, so only slopes are used.
 
 use super::class_rows::FeatureBlocks;
 use super::objective::Objective;

@@ -16,13 +16,13 @@ use ndarray::{Array2, s};
 /// Slope left by a line search, relative to the slope at its start.
 const LINE_SHARE: f64 = 0.2;
 
-/// Slope left by the search for the intercepts: next to nothing, so that the dual point is feasible.
+/// Slope left by the search for the intercepts: close to zero, so that the dual point is feasible.
 const INTERCEPT_SHARE: f64 = 1e-9;
 
 /// Largest rᵀM⁻¹r that a solve leaves, relative to the start.
 const LOOSEST_SOLVE: f64 = 0.1;
 
-/// A solve longer than this asks for a new preconditioner.
+/// After a solve longer than this the preconditioner is made again.
 const LONG_SOLVE: usize = 20;
 
 /// Most products in one solve.

@@ -117,7 +117,7 @@ impl<'a, T: Real, B: FeatureBlocks<T>> Objective<'a, T, B> {
     }
 
     /// First and second derivative in t of the mean loss at `decisions` + t·`change`, per problem and
-    /// without a look at the features; `steps` holds each problem's t.
+    /// without a pass over the features; `steps` holds each problem's t.
     pub(super) fn along(&self, decisions: &Array2<f64>, change: &Array2<f64>, steps: &[f64]) -> Vec<[f64; 2]> {
         let (loss, rows, k) = (self.loss, self.rows, steps.len());
         let range = |chunk: usize| chunk * DECISION_ROWS..((chunk + 1) * DECISION_ROWS).min(rows.row_count());

@@ -27,7 +27,7 @@ pub(super) struct RowWork<'a> {
     pub(super) sums: &'a mut [f64],
 }
 
-/// What a sweep brings home.
+/// The result of a sweep.
 pub(super) struct Swept {
     /// Wᵀψ + b of every row, n×k.
     pub(super) forward: Array2<f64>,
@@ -79,7 +79,7 @@ pub(super) fn sweep<T: Real, B: FeatureBlocks<T>>(
     )
 }
 
-/// The part of a [`Swept`] that one block brings, its products in the precision of the features.
+/// The part of a [`Swept`] from one block, its products in the precision of the features.
 struct BlockSweep<T> {
     forward: Array2<f64>,
     kept: Array2<f64>,
@@ -138,10 +138,10 @@ impl<T: Real> BlockSweep<T> {
     }
 }
 
-/// Up to so many columns our own products are faster than those of BLAS; see `benches/skinny.rs`.
+/// Up to this many columns our own products are faster than those of BLAS; see `benches/skinny.rs`.
 const FEW: usize = 12;
 
-/// `values` (rows×k) ← Ψ·Wᵀ for W (k×s); one column goes to `gemv`, which memory alone slows down.
+/// `values` (rows×k) ← Ψ·Wᵀ for W (k×s); one column goes to `gemv`, which is limited by memory bandwidth.
 fn forward_product<T: Real>(features: ArrayView2<T>, weights: ArrayView2<T>, mut values: ArrayViewMut2<T>) {
     match weights.nrows() {
         1 => general_mat_vec_mul(T::one(), &features, &weights.row(0), T::zero(), &mut values.column_mut(0)),

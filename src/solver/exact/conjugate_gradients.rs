@@ -1,4 +1,4 @@
-//! Conjugate gradients for several columns at once, preconditioned. Residuals are carried along: whoever calls
+//! Conjugate gradients for several columns at once, preconditioned. Residuals are carried along: the caller
 //! works out the true one at the end and corrects for what rounding left.
 
 use super::SolveError;
@@ -10,6 +10,8 @@ pub(super) struct Iterated {
     /// X, n×k.
     pub(super) solution: Array2<f64>,
     pub(super) iterations: usize,
+    /// The largest ‖B − AX‖/‖B‖ of a column, as far as it is carried along.
+    pub(super) ratio: f64,
 }
 
 /// When to stop.
@@ -19,7 +21,7 @@ pub(super) struct Goal {
     pub(super) iteration_limit: usize,
 }
 
-/// Solves A·X = B from zero, A given by its products. A column that has arrived does not move any more. `left` is told
+/// Solves A·X = B from zero, A given by its products. A column that has converged is left alone. `left` is told
 /// after every iteration the largest ‖B − AX‖/‖B‖ of a column, as far as it is carried along.
 pub(super) fn conjugate_gradients(
     multiply: impl Fn(&Array2<f64>) -> Result<Array2<f64>, SolveError>,
@@ -42,7 +44,8 @@ pub(super) fn conjugate_gradients(
     for iteration in 0..goal.iteration_limit {
         let moving = norms(&residual).iter().zip(&wanted).map(|(norm, wanted)| norm > wanted).collect::<Vec<_>>();
         if !moving.contains(&true) {
-            return Ok(Iterated { solution: x, iterations: iteration });
+            let ratio = largest_ratio(&norms(&residual), &sizes);
+            return Ok(Iterated { solution: x, iterations: iteration, ratio });
         }
         let image = multiply(&direction)?;
         let curvature = products(&direction, &image);
@@ -58,7 +61,8 @@ pub(super) fn conjugate_gradients(
             Zip::from(&energy).and(&before).map_collect(|now, before| if *before > 0.0 { now / before } else { 0.0 });
         direction = &z + &(&direction * &momentum);
     }
-    Ok(Iterated { solution: x, iterations: goal.iteration_limit })
+    let ratio = largest_ratio(&norms(&residual), &sizes);
+    Ok(Iterated { solution: x, iterations: goal.iteration_limit, ratio })
 }
 
 /// The largest left/size, 0 where the size is.

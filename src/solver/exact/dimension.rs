@@ -1,37 +1,47 @@
 //! s_λ = Tr K(K + nλI)⁻¹, the effective dimension of the kernel on its rows.
 
-use super::{DENSE_ROWS, ExactProblem, SolveError, kernel_matrix};
-use crate::linalg::Cholesky;
+use super::{ExactSolver, SolveError, Watch};
 use ndarray::{Array2, Axis};
 
 /// Random signs that the trace of a large matrix is estimated with.
-const PROBES: usize = 12;
+pub const PROBES: usize = 12;
 
-/// A trace, with what is unsure about it where it was estimated.
+/// ‖r‖/‖z‖ of each.
+const PROBE_TOLERANCE: f64 = 1e-4;
+
+/// A trace, with its error where it was estimated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dimension {
     /// s_λ.
     pub value: f64,
-    /// Of the mean over the signs, plus what the residual of their solutions allows; 0 for few rows, where the
-    /// trace is exact.
+    /// Of the mean over the signs, plus what the residual of their solutions allows; 0 where the trace is exact.
     pub standard_error: f64,
 }
 
-impl ExactProblem<'_> {
-    /// Tr K(K+nλI)⁻¹ = n − nλ·Tr(K+nλI)⁻¹, the last trace exactly for few rows and otherwise as the mean of
-    /// zᵀ(K+nλI)⁻¹z over vectors z of random signs. [Hutchinson 1990]
-    pub fn dimension(&self, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Dimension, SolveError> {
-        let n = self.inputs.nrows();
-        if n <= DENSE_ROWS && self.preconditioner.is_none() {
-            let mut system = kernel_matrix(self.kernel, self.inputs, self.inputs);
-            system.diag_mut().mapv_inplace(|value| value + self.shift());
-            let trace = Cholesky::factor(system, self.threads)?.inverse_trace();
-            return Ok(Dimension { value: n as f64 - self.shift() * trace, standard_error: 0.0 });
+impl ExactSolver {
+    /// Tr K(K+nλI)⁻¹ = n − nλ·Tr(K+nλI)⁻¹, the last trace exactly where the system is factored and otherwise as the mean
+    /// of zᵀ(K+nλI)⁻¹z over vectors z of random signs. [Hutchinson 1990] An error where these were not solved for.
+    pub fn dimension(&mut self, watch: Watch) -> Result<Dimension, SolveError> {
+        let (n, shift) = (self.row_count(), self.shift());
+        if !self.is_factored() {
+            let probes = Array2::from_shape_fn((n, PROBES), |(row, probe)| sign((row * PROBES + probe) as u64));
+            let solved = self.solve(probes.view(), PROBE_TOLERANCE, None, watch)?;
+            if !solved.evidence.converged {
+                return Err(self.not_converged(&solved.evidence));
+            }
+            if !self.is_factored() {
+                return Ok(probed(&probes, &solved.coefficients, &solved.fitted, shift));
+            }
         }
-        let probes = Array2::from_shape_fn((n, PROBES), |(row, probe)| sign((row * PROBES + probe) as u64));
-        let problem = ExactProblem { targets: probes.view(), tolerance: 1e-4, ..*self };
-        let solved = problem.solve(None, go_on)?;
-        Ok(probed(&probes, &solved.coefficients, &solved.fitted, self.shift()))
+        let Some((factor, threads)) = self.factored() else { return Err(SolveError::Singular { ridge: self.ridge() }) };
+        let go_on = |done: f64| {
+            if let Some(progress) = watch.progress {
+                progress(done);
+            }
+            (watch.go_on)()
+        };
+        let trace = factor.inverse_trace_while(threads, go_on).ok_or(SolveError::Stopped)?;
+        Ok(Dimension { value: n as f64 - shift * trace, standard_error: 0.0 })
     }
 }
 
@@ -60,6 +70,8 @@ fn sign(number: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::features::Kernel;
+    use crate::linalg::Cholesky;
+    use crate::solver::exact::kernel_matrix;
 
     /// Solutions that are off by more and more: each time what the same probes say when solved exactly is below, by no
     /// more than is allowed for. Taken as they are, the solutions would be off by many times that.

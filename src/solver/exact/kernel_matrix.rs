@@ -1,7 +1,7 @@
 //! Products with the kernel matrix, which is never held: tiles of it are made, used and forgotten.
 
 use crate::features::{Exponential, Kernel, KernelPoints};
-use crate::linalg::{add_transposed_product, product};
+use crate::linalg::{add_transposed_product, in_parallel, product};
 use crate::solver::{Interrupted, in_order};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use std::ops::Range;
@@ -71,6 +71,29 @@ impl<T: Exponential> KernelMatrix<T> {
                 Ok(())
             },
         )
+    }
+
+    /// K + θI, of which only the lower triangle is made.
+    pub(super) fn lower_triangle(&self, shift: f64, go_on: GoOn) -> Result<Array2<T>, Interrupted<Stopped>> {
+        let n = self.points.count();
+        let mut matrix = Array2::<T>::zeros((n, n));
+        let panels = matrix.axis_chunks_iter_mut(Axis(0), TILE_ROWS).enumerate().rev().collect();
+        in_parallel(self.threads, panels, |(panel, mut values): (usize, ArrayViewMut2<T>)| {
+            let rows = panel * TILE_ROWS..panel * TILE_ROWS + values.nrows();
+            let mut memory = Vec::new();
+            for start in (0..rows.end).step_by(TILE_COLUMNS) {
+                let columns = start..rows.end.min(start + TILE_COLUMNS);
+                if go_on() {
+                    let tile = self.tile(rows.clone(), &self.points, columns.clone(), &mut memory);
+                    values.slice_mut(s![.., columns]).assign(&tile);
+                }
+            }
+        });
+        if !go_on() {
+            return Err(Interrupted::Failed(Stopped));
+        }
+        matrix.diag_mut().mapv_inplace(|value| T::from_f64(value.to_f64() + shift));
+        Ok(matrix)
     }
 
     /// k(z, ·)·V for every row z of `inputs`, rows×k.

@@ -1,7 +1,7 @@
 //! P = F·Fᵀ + θI for a tall F, and its inverse: what conjugate gradients are preconditioned with.
 //!
-//! P⁻¹v = (v − F(FᵀF + θI)⁻¹Fᵀv)/θ. The difference loses as many digits as P has condition, so F is kept in
-//! f32 but everything is summed in f64: then P is exactly that of the F that is kept.
+//! P⁻¹v = (v − F(FᵀF + θI)⁻¹Fᵀv)/θ. The difference loses as many digits as the condition number of P has, so F
+//! is kept in f32 but everything is summed in f64: then P is exactly that of the F that is kept.
 
 use super::SolveError;
 use crate::linalg::{Cholesky, Real, in_parallel};

@@ -1,8 +1,8 @@
-//! Exact kernel ridge regression, (K + nλI)α = y for all targets at once: the yardstick.
+//! Exact kernel ridge regression, (K + nλI)α = y for all targets at once.
 //!
-//! Few rows are solved densely. Many are by conjugate gradients on tiles of K that are made anew for every
-//! product: in f32, then corrected by the residual in f64 until that is as small as it should be. Memory
-//! grows with n and never with n².
+//! The system is factored where rows are few, and where that fits into memory and is cheaper than iterating. Otherwise
+//! it is solved by conjugate gradients on tiles of K that are made anew for every product: in f32, then corrected by
+//! the residual in f64 until that is small enough. Their memory grows with n and never with n².
 
 /// Products with K.
 mod kernel_matrix;
@@ -19,36 +19,34 @@ mod conjugate_gradients;
 /// Which of them is used.
 mod preconditioner;
 
+/// One system, many right sides.
+mod exact_solver;
+
 /// The effective dimension of the kernel.
 mod dimension;
 
 /// How near the features' kernel is to the kernel.
 mod spectral_delta;
 
-pub use dimension::Dimension;
+pub use dimension::{Dimension, PROBES};
+pub use exact_solver::ExactSolver;
 pub use preconditioner::{Preconditioner, Trial};
 pub use spectral_delta::spectral_delta;
 
 use super::{Interrupted, SolveError};
 use crate::features::{Exponential, Kernel, Precision};
-use crate::linalg::Cholesky;
-use conjugate_gradients::{Goal, conjugate_gradients, largest_ratio, norms};
 use kernel_matrix::{GoOn, KernelMatrix, Stopped};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
 
-/// Rows up to which K is held and factored.
+/// Rows up to which K is factored without looking at alternatives.
 pub const DENSE_ROWS: usize = 3_000;
 
-/// Residuals in f64 at most, and the least that an inner solve must gain between two of them.
-const CORRECTIONS: usize = 12;
-const INNER_TOLERANCE: f64 = 1e-4;
+/// Bytes of a factor for each pair of rows.
+const FACTOR_BYTES: u64 = 8;
 
-/// Iterations in all: as many as two million million kernel values allow, within bounds. Counted and not timed,
-/// so that the solution is the same on every run.
-const KERNEL_VALUES: f64 = 2e12;
-const ITERATIONS: std::ops::RangeInclusive<usize> = 50..=1_000;
+/// Relative residual up to which a solution that missed its tolerance still stands for the exact one.
+const TRUSTED_RESIDUAL: f64 = 1e-4;
 
 /// The system.
 #[derive(Clone, Copy)]
@@ -69,13 +67,22 @@ pub struct ExactProblem<'a> {
     pub precision: Precision,
     /// Used whatever a trial would say.
     pub preconditioner: Option<Preconditioner>,
-    /// Bytes a preconditioner may take.
+    /// Bytes that a factor or a preconditioner may take.
     pub memory: u64,
     /// Threads. The solution does not depend on them.
     pub threads: usize,
-    /// Told how far an iterated solve is, from 0 to 1 and never less than before: the logarithm of the residual over
-    /// that of the tolerance.
+    /// Told how far a solve is, from 0 to 1 and never less than before: the share of a factorisation that is done, or the
+    /// logarithm of the residual over that of the tolerance.
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
+}
+
+/// Who is told how far a solve is, and asked whether to go on.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Told a number from 0 to 1, never less than before.
+    pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
+    /// False stops the work.
+    pub go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Features on demand.
@@ -108,11 +115,16 @@ pub struct ExactEvidence {
 }
 
 impl ExactEvidence {
-    /// Of α = 0, where the system could not be solved at all.
-    pub fn of_nothing(target_norm: f64) -> Self {
+    /// Whether the solution is accurate enough to stand for the exact one.
+    pub fn is_trusted(&self) -> bool {
+        self.relative_residual <= TRUSTED_RESIDUAL
+    }
+
+    /// Of a solve that failed with this residual; 1 where there is none, as at α = 0.
+    pub fn of_nothing(relative_residual: f64, target_norm: f64) -> Self {
         Self {
-            relative_residual: 1.0,
-            residual_norm: target_norm,
+            relative_residual,
+            residual_norm: relative_residual * target_norm,
             converged: false,
             iterations: 0,
             corrections: 0,
@@ -142,141 +154,25 @@ pub struct ExactKrr {
 impl ExactProblem<'_> {
     /// Solves the system; `start` is a guess at α, and `go_on` is asked now and then whether to.
     pub fn solve(&self, start: Option<Array2<f64>>, go_on: &(dyn Fn() -> bool + Sync)) -> Result<ExactKrr, SolveError> {
-        if self.inputs.nrows() <= DENSE_ROWS && self.preconditioner.is_none() {
-            return self.solve_densely();
-        }
-        let single = KernelMatrix::<f32>::new(self.kernel, self.inputs, self.threads);
-        let double = KernelMatrix::<f64>::new(self.kernel, self.inputs, self.threads);
-        let (kind, trials) = match self.preconditioner {
-            Some(kind) => (kind, Vec::new()),
-            None => self.choose(go_on)?,
-        };
-        let preconditioner = self.build(kind, &single, go_on)?;
-        let sizes = norms(&self.targets.to_owned());
-        let mut coefficients = start.unwrap_or_else(|| Array2::zeros(self.targets.dim()));
-        let (mut iterations, mut corrections) = (0, 0);
-        let mut before = f64::INFINITY;
-        let furthest = Cell::new(0.0);
-        loop {
-            let fitted = if coefficients.iter().all(|value| *value == 0.0) {
-                Array2::zeros(coefficients.dim())
-            } else {
-                double.product(coefficients.view(), go_on)?
-            };
-            let residual = &self.targets - &fitted - &coefficients * self.shift();
-            let left = norms(&residual);
-            let relative = largest_ratio(&left, &sizes);
-            let converged = relative <= self.tolerance;
-            let stuck = relative > 0.9 * before && self.precision == Precision::Double;
-            let spent = corrections == CORRECTIONS || iterations >= self.iteration_limit() || stuck;
-            if converged || spent || !relative.is_finite() {
-                let evidence = ExactEvidence {
-                    relative_residual: relative,
-                    residual_norm: left.dot(&left).sqrt(),
-                    converged,
-                    iterations,
-                    corrections,
-                    preconditioner: kind,
-                    rank: preconditioner.as_ref().map_or(0, low_rank::LowRank::rank),
-                    trials,
-                };
-                return self.solution(coefficients, fitted, evidence);
-            }
-            // Where f32 has no more to give, f64 has.
-            let in_double = self.precision == Precision::Double || relative > 0.3 * before;
-            let needed = self.tolerance / relative;
-            let tolerance = if in_double { needed } else { (0.5 * needed).max(INNER_TOLERANCE) };
-            let goal = Goal { tolerance, iteration_limit: self.iteration_limit() - iterations };
-            let multiply = |v: &Array2<f64>| {
-                if in_double { self.multiply(&double, v, go_on) } else { self.multiply(&single, v, go_on) }
-            };
-            let told = |ratio: f64| self.tell(relative * ratio, &furthest);
-            let correction = conjugate_gradients(multiply, preconditioner.as_ref(), &residual, &goal, &told)?;
-            coefficients += &correction.solution;
-            iterations += correction.iterations;
-            corrections += 1;
-            before = relative;
-        }
+        let watch = Watch { progress: self.progress, go_on };
+        self.prepare(watch)?.solve(self.targets, self.tolerance, start, watch)
     }
 
-    /// fᵀ(K + nλI)⁻¹f at f = Kα, summed over the targets: one more solve, which α is near to.
+    /// Tr K(K+nλI)⁻¹.
+    pub fn dimension(&self, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Dimension, SolveError> {
+        let watch = Watch { progress: self.progress, go_on };
+        self.prepare(watch)?.dimension(watch)
+    }
+
+    /// fᵀ(K + nλI)⁻¹f at f = Kα, summed over the targets.
     pub fn fitted_form(&self, exact: &ExactKrr, go_on: &(dyn Fn() -> bool + Sync)) -> Result<f64, SolveError> {
-        let problem = ExactProblem { targets: exact.fitted.view(), ..*self };
-        let solved = problem.solve(Some(exact.coefficients.clone()), go_on)?;
-        Ok((&exact.fitted * &solved.coefficients).sum())
-    }
-
-    /// Tells how far a residual is, where that is further than the furthest so far.
-    fn tell(&self, relative: f64, furthest: &Cell<f64>) {
-        let Some(progress) = self.progress else { return };
-        let fraction = (relative.ln() / self.tolerance.ln()).clamp(0.0, 1.0);
-        if fraction > furthest.get() {
-            furthest.set(fraction);
-            progress(fraction);
-        }
-    }
-
-    fn iteration_limit(&self) -> usize {
-        let affordable = KERNEL_VALUES / (self.inputs.nrows() as f64).powi(2);
-        (affordable as usize).clamp(*ITERATIONS.start(), *ITERATIONS.end())
+        let watch = Watch { progress: self.progress, go_on };
+        self.prepare(watch)?.fitted_form(exact, self.tolerance, watch)
     }
 
     /// nλ.
     fn shift(&self) -> f64 {
         self.inputs.nrows() as f64 * self.ridge
-    }
-
-    /// (K + nλI)·V.
-    fn multiply<T: Exponential>(
-        &self,
-        matrix: &KernelMatrix<T>,
-        v: &Array2<f64>,
-        go_on: GoOn,
-    ) -> Result<Array2<f64>, SolveError> {
-        Ok(matrix.product(v.view(), go_on)? + v * self.shift())
-    }
-
-    fn solve_densely(&self) -> Result<ExactKrr, SolveError> {
-        let k_nn = kernel_matrix(self.kernel, self.inputs, self.inputs); // n×n
-        let mut system = k_nn.clone();
-        system.diag_mut().mapv_inplace(|value| value + self.shift());
-        let factor = Cholesky::factor(system, self.threads).map_err(|_| SolveError::Singular { ridge: self.ridge })?;
-        let coefficients = factor.solve_columns(self.targets.to_owned());
-        let fitted = k_nn.dot(&coefficients); // Kα
-        let residual = norms(&(&fitted + &coefficients * self.shift() - self.targets));
-        let sizes = norms(&self.targets.to_owned());
-        let relative_residual = largest_ratio(&residual, &sizes);
-        let evidence = ExactEvidence {
-            relative_residual,
-            residual_norm: residual.dot(&residual).sqrt(),
-            converged: relative_residual <= self.tolerance,
-            iterations: 0,
-            corrections: 0,
-            preconditioner: Preconditioner::None,
-            rank: 0,
-            trials: Vec::new(),
-        };
-        self.solution(coefficients, fitted, evidence)
-    }
-
-    fn solution(
-        &self,
-        coefficients: Array2<f64>,
-        fitted: Array2<f64>,
-        evidence: ExactEvidence,
-    ) -> Result<ExactKrr, SolveError> {
-        if !coefficients.iter().all(|value| value.is_finite()) {
-            return Err(SolveError::NotFinite { ridge: self.ridge });
-        }
-        Ok(ExactKrr {
-            kernel: self.kernel,
-            inputs: self.inputs.to_owned(),
-            quadratic_form: (&coefficients * &fitted).sum(),
-            fitted_square: (&fitted * &fitted).sum(),
-            coefficients,
-            fitted,
-            evidence,
-        })
     }
 }
 
@@ -295,6 +191,16 @@ impl From<Interrupted<Stopped>> for SolveError {
             Interrupted::Panicked => Self::Panicked,
         }
     }
+}
+
+/// (K + nλI)·V.
+fn shifted_product<T: Exponential>(
+    matrix: &KernelMatrix<T>,
+    shift: f64,
+    v: &Array2<f64>,
+    go_on: GoOn,
+) -> Result<Array2<f64>, SolveError> {
+    Ok(matrix.product(v.view(), go_on)? + v * shift)
 }
 
 /// k(xᵢ, zⱼ) for all pairs of rows.

@@ -1,10 +1,10 @@
-//! Which preconditioner the exact system gets.
+//! The choice of a preconditioner for the exact system.
 
 use super::conjugate_gradients::{Goal, conjugate_gradients};
 use super::kernel_matrix::{GoOn, KernelMatrix};
 use super::low_rank::LowRank;
 use super::pivoted_cholesky::{PivotLimits, PivotedCholesky};
-use super::{ExactProblem, SolveError};
+use super::{ExactProblem, FACTOR_BYTES, SolveError, shifted_product};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ const TRIAL_ROW_SHARE: usize = 5;
 /// How far a trial goes.
 const TRIAL: Goal = Goal { tolerance: 1e-4, iteration_limit: 300 };
 
-/// A trial that can afford fewer would be cut off before it could tell anything.
+/// Below this many iterations a trial gives no usable rate.
 const FEWEST_ITERATIONS: usize = 5;
 
-/// What all trials may cost together, as a share of what the solve would cost without a preconditioner: by so much the
-/// choice can be worse than none. Costs are counted; in time it is a tenth at most.
+/// What all trials may cost together, as a share of what the solve would cost without a preconditioner: the most that
+/// choosing can cost in vain. Costs are counted; in time it is a tenth at most.
 const TRIAL_COST_SHARE: f64 = 0.07;
 
 /// What multiplies the residuals of conjugate gradients.
@@ -31,7 +31,7 @@ pub enum Preconditioner {
     None,
     /// (ΨΨᵀ + nλI)⁻¹ with the model's own features. [A §3.2]
     Features,
-    /// (ΨΨᵀ + (nλ + 0.3n/s)I)⁻¹: kinder where features are few.
+    /// (ΨΨᵀ + (nλ + 0.3n/s)I)⁻¹: better where features are few.
     DampedFeatures,
     /// (FFᵀ + nλI)⁻¹ with F from a randomly pivoted Cholesky factorisation of K.
     PivotedCholesky,
@@ -44,8 +44,24 @@ pub struct Trial {
     pub preconditioner: Preconditioner,
     /// Iterations it took.
     pub iterations: usize,
-    /// What it would cost on all rows, in multiplications.
+    /// What it would cost on all rows, in multiplications; forecast from its rate where it was cut off.
     pub cost: f64,
+}
+
+/// A residual above this gives no usable rate; the forecast takes it for this.
+const SLOWEST_RATIO: f64 = 0.99;
+
+/// Multiplications of a factorisation and of the trace it gives, n³/3, next to those of a product with K: they run at
+/// twice the speed, and three solves share them where a trial forecasts one to a lesser tolerance.
+const FACTOR_COST: f64 = 1.0 / 24.0;
+
+/// The cheapest candidate and its forecast.
+pub(super) struct Choice {
+    pub(super) preconditioner: Preconditioner,
+    pub(super) trials: Vec<Trial>,
+    /// On all rows, in multiplications.
+    pub(super) cost: f64,
+    pub(super) iterations: f64,
 }
 
 /// What is left to spend on trials, and what a candidate must stay below to be worth trying.
@@ -58,7 +74,7 @@ impl ExactProblem<'_> {
     /// Tries candidates on a sample of the rows, none first, and takes the one that should be cheapest on all. One that
     /// cannot be cheaper than the best so far, or whose trial would cost more than trials may, is not tried. Costs are
     /// counted and not timed, so the choice is the same on every run.
-    pub(super) fn choose(&self, go_on: GoOn) -> Result<(Preconditioner, Vec<Trial>), SolveError> {
+    pub(super) fn choose(&self, go_on: GoOn) -> Result<Choice, SolveError> {
         let n = self.inputs.nrows();
         let count = TRIAL_ROWS.min(n.div_ceil(TRIAL_ROW_SHARE));
         let sample: Vec<usize> = (0..count).map(|index| index * n / count).collect();
@@ -66,14 +82,16 @@ impl ExactProblem<'_> {
         let small = ExactProblem { inputs: inputs.view(), targets: targets.view(), ..*self };
         let matrix = KernelMatrix::<f32>::new(self.kernel, inputs.view(), self.threads);
         let run = |preconditioner: Option<&LowRank>, iteration_limit: usize| {
-            let multiply = |v: &Array2<f64>| small.multiply(&matrix, v, go_on);
+            let multiply = |v: &Array2<f64>| shifted_product(&matrix, small.shift(), v, go_on);
             let goal = Goal { iteration_limit, ..TRIAL };
-            conjugate_gradients(multiply, preconditioner, &targets, &goal, &|_| ()).map(|found| found.iterations)
+            let found = conjugate_gradients(multiply, preconditioner, &targets, &goal, &|_| ())?;
+            Ok::<_, SolveError>((found.iterations, forecast(found.iterations, found.ratio)))
         };
-        let iterations = run(None, TRIAL.iteration_limit)?;
-        let none = Trial { preconditioner: Preconditioner::None, iterations, cost: self.cost(0, iterations) };
-        let mut budget = Budget { left: TRIAL_COST_SHARE * none.cost - small.cost(0, iterations), best: none.cost };
-        let mut chosen = Preconditioner::None;
+        let (iterations, needed) = run(None, TRIAL.iteration_limit)?;
+        let none = Trial { preconditioner: Preconditioner::None, iterations, cost: self.cost(0, needed) };
+        let spent = small.cost(0, iterations as f64);
+        let mut budget = Budget { left: TRIAL_COST_SHARE * self.cost(0, iterations as f64) - spent, best: none.cost };
+        let mut chosen = (Preconditioner::None, needed);
         let mut trials = vec![none];
         for (candidate, rank) in self.candidates(small.rank_limit()) {
             // A pivoted factor may turn out smaller: on all rows the trial tells its rank.
@@ -89,20 +107,19 @@ impl ExactProblem<'_> {
             let rank = if pivoted_out { self.rank_limit() } else { tried_rank };
             let useful = self.iterations_within(rank, budget.best);
             let limit = useful.min(small.iterations_within(tried_rank, budget.left)).min(TRIAL.iteration_limit);
-            let iterations = run(built.as_ref(), limit)?;
-            budget.left -= small.cost(tried_rank, iterations);
-            let trial = Trial { preconditioner: candidate, iterations, cost: self.cost(rank, iterations) };
-            // One that was cut off would have gone on.
-            if iterations < limit && trial.cost < budget.best {
+            let (iterations, needed) = run(built.as_ref(), limit)?;
+            budget.left -= small.cost(tried_rank, iterations as f64);
+            let trial = Trial { preconditioner: candidate, iterations, cost: self.cost(rank, needed) };
+            if trial.cost < budget.best {
                 budget.best = trial.cost;
-                chosen = candidate;
+                chosen = (candidate, needed);
             }
             trials.push(trial);
         }
-        Ok((chosen, trials))
+        Ok(Choice { preconditioner: chosen.0, trials, cost: budget.best, iterations: chosen.1 })
     }
 
-    /// With the largest ranks of a trial, of which pivots have `pivots`; the usually better first.
+    /// With the largest rank of each in a trial, `pivots` for pivots; the one that is usually better first.
     fn candidates(&self, pivots: usize) -> Vec<(Preconditioner, usize)> {
         let mut candidates = vec![(Preconditioner::PivotedCholesky, pivots)];
         if let Some(features) = self.features.filter(|features| self.fits(features.count)) {
@@ -155,8 +172,23 @@ impl ExactProblem<'_> {
         n * n / 2.0 * (d + 12.0)
     }
 
-    fn cost(&self, rank: usize, iterations: usize) -> f64 {
-        self.build_cost(rank) + iterations as f64 * self.iteration_cost(rank)
+    fn cost(&self, rank: usize, iterations: f64) -> f64 {
+        self.build_cost(rank) + iterations * self.iteration_cost(rank)
+    }
+
+    /// Whether a factor of all rows fits into the memory, with the columns that are worked on beside it.
+    pub(super) fn can_factor(&self) -> bool {
+        let (n, panels) = (self.inputs.nrows() as u64, 1_024 * (1 + self.threads as u64));
+        FACTOR_BYTES * n * (n + panels) <= self.memory
+    }
+
+    pub(super) fn factor_cost(&self) -> f64 {
+        FACTOR_COST * (self.inputs.nrows() as f64).powi(3)
+    }
+
+    /// Iterations after which a factorisation should have been made: a solve takes more than a trial forecasts.
+    pub(super) fn factor_iterations(&self, rank: usize) -> usize {
+        ((4.0 * self.factor_cost() / self.iteration_cost(rank)) as usize).max(FEWEST_ITERATIONS)
     }
 
     fn build_cost(&self, rank: usize) -> f64 {
@@ -171,6 +203,14 @@ impl ExactProblem<'_> {
     fn iterations_within(&self, rank: usize, cost: f64) -> usize {
         ((cost - self.build_cost(rank)) / self.iteration_cost(rank)) as usize // none where it is negative
     }
+}
+
+/// Iterations that the tolerance of a trial takes, by the rate so far where it was cut off.
+fn forecast(iterations: usize, ratio: f64) -> f64 {
+    if ratio <= TRIAL.tolerance {
+        return iterations as f64;
+    }
+    iterations as f64 * TRIAL.tolerance.ln() / ratio.min(SLOWEST_RATIO).ln()
 }
 
 #[cfg(test)]
@@ -223,21 +263,25 @@ mod tests {
     /// Where a handful of products solves the system, nothing else is tried.
     #[test]
     fn a_large_ridge_is_left_alone() {
-        let (chosen, trials) = with_problem(1.0, 64, |problem| problem.choose(&|| true).unwrap());
-        assert_eq!((chosen, kinds(&trials)), (Preconditioner::None, vec![Preconditioner::None]));
+        let Choice { preconditioner, trials, .. } = with_problem(1.0, 64, |problem| problem.choose(&|| true).unwrap());
+        assert_eq!((preconditioner, kinds(&trials)), (Preconditioner::None, vec![Preconditioner::None]));
     }
 
-    /// Where it takes many, a factor is; features whose factorisation alone costs more than that are not even tried.
+    /// Where it takes many, a preconditioner is chosen; features whose factorisation alone costs more are not tried.
     #[test]
     fn a_small_ridge_is_worth_trials_that_can_win() {
-        let (chosen, trials) = with_problem(1e-6, 32, |problem| problem.choose(&|| true).unwrap());
+        let choice = |problem: &ExactProblem| {
+            let Choice { preconditioner, trials, .. } = problem.choose(&|| true).unwrap();
+            (preconditioner, trials)
+        };
+        let (chosen, trials) = with_problem(1e-6, 32, choice);
         assert_eq!(chosen, Preconditioner::PivotedCholesky, "{trials:?}");
         assert!(kinds(&trials).len() >= 2, "{trials:?}");
         let best = trials.iter().find(|trial| trial.preconditioner == chosen).unwrap();
         assert!(best.cost < trials[0].cost && best.iterations < trials[0].iterations);
-        let again = with_problem(1e-6, 32, |problem| ExactProblem { threads: 1, ..*problem }.choose(&|| true).unwrap());
+        let again = with_problem(1e-6, 32, |problem| choice(&ExactProblem { threads: 1, ..*problem }));
         assert_eq!(again, (chosen, trials));
-        let (_, trials) = with_problem(1e-6, 3_000, |problem| problem.choose(&|| true).unwrap());
+        let (_, trials) = with_problem(1e-6, 3_000, choice);
         assert!(!kinds(&trials).contains(&Preconditioner::Features), "{trials:?}");
     }
 

@@ -43,7 +43,7 @@ impl<T: Real> BlockGram<T> {
     }
 
     /// Adds up to [`AT_ONCE`](Self::AT_ONCE) rows, their features one after the other. Weighted features are multiplied
-    /// by √c in place, so that the outer products of what is left sum up to Σ c ψψᵀ.
+    /// by √c in place, so that their outer products sum to Σ c ψψᵀ.
     pub fn push(&mut self, features: &mut [T], targets: ArrayView2<f64>, weights: Option<&[f64]>) {
         let (count, s) = (targets.nrows(), self.sums.features.len());
         assert!((1..=Self::AT_ONCE).contains(&count) && features.len() == count * s);
@@ -109,7 +109,7 @@ pub struct BlockPlan<F> {
 
 impl<F> BlockPlan<F> {
     /// The sum of all blocks: a few are filled side by side, then the pieces of their sum are computed side by side, so
-    /// that all threads work on one matrix. `done` hears how many are through, and may stop the work.
+    /// that all threads work on one matrix. `done` is called with the number of finished blocks, and may stop the work.
     pub fn sum<T: Real, S: Send, E: Send>(
         &self,
         threads: usize,

@@ -89,7 +89,7 @@ impl Gram {
         }
     }
 
-    /// Moves the targets so that their weighted mean is zero, and tells by how much: Σ c(y − ȳ)ψ is
+    /// Centres the targets at their weighted mean, which is returned: Σ c(y − ȳ)ψ is
     /// Σ c y ψ − ȳ Σ c ψ, so no row is needed again.
     pub fn centre_targets(&mut self) -> Array1<f64> {
         let sums = &mut self.sums;
@@ -201,7 +201,7 @@ impl NormalEquations {
         Ok(symmetric_eigenvalues(self.gram.clone())?.iter().rev().map(|mu| mu.max(0.0)).collect())
     }
 
-    /// Mean of (y − Ψw)² for each target: mean(y²) − 2wᵀr + wᵀGw, without another look at the rows.
+    /// Mean of (y − Ψw)² for each target: mean(y²) − 2wᵀr + wᵀGw, without another pass over the rows.
     pub fn mean_squared_errors(&self, weights: &Array2<f64>) -> Array1<f64> {
         let fitted = self.gram.dot(weights) - 2.0 * &self.right_side;
         let gained = (&fitted * weights).sum_axis(Axis(0));

@@ -1,4 +1,4 @@
-//! How much of the data hangs on each draw of the features: the diagonal of Q = G(G + λI)⁻¹.
+//! The leverage of each draw of the features: the diagonal of Q = G(G + λI)⁻¹.
 
 use crate::linalg::{FactorError, symmetric_eigen};
 use crate::solver::NormalEquations;
@@ -13,7 +13,7 @@ pub struct Leverage {
 }
 
 impl Leverage {
-    /// One eigendecomposition, whatever λ is asked for later.
+    /// One eigendecomposition serves every λ.
     pub fn new(equations: &NormalEquations) -> Result<Self, FactorError> {
         let (eigenvalues, vectors) = symmetric_eigen(equations.gram.clone())?;
         Ok(Self { eigenvalues: eigenvalues.mapv(|mu| mu.max(0.0)), squares: vectors.mapv_into(|value| value * value) })

@@ -21,5 +21,5 @@ pub(crate) mod pool_subsets;
 /// What features that were not drawn would change.
 pub(crate) mod fresh_sums;
 
-/// How much of the data hangs on each draw.
+/// The leverage of each draw.
 pub(crate) mod leverage;

@@ -56,7 +56,7 @@ impl RidgePath {
         }
     }
 
-    /// The solution at one λ of the equations this is the path of; Cholesky's where rounding leaves none.
+    /// The solution at one λ of the equations this is the path of; by Cholesky where rounding rules the path out.
     pub fn solution(
         &self,
         equations: &NormalEquations,
@@ -73,7 +73,7 @@ impl RidgePath {
         Ok(RidgeSolution::new(equations, lambda, weights, Method::BandReduction, largest))
     }
 
-    /// Everything that needs no rows at one λ; nothing where λ is lost in the rounding of G.
+    /// Everything at one λ that needs no rows; none where λ is below the rounding of G.
     pub fn point(&self, lambda: f64) -> Option<PathPoint> {
         let factor = self.system.factor(lambda);
         if !factor.is_definite() {

@@ -34,7 +34,7 @@ pub fn pool_multiple(row_count: usize, feature_count: usize, output_count: usize
     MULTIPLES.rev().find(affordable)
 }
 
-/// Weights (S×pk) that tell, at the features of the pool, how far p models of `draw_count` of its draws are from
+/// Weights (S×pk) that give, at the features of the pool, how far p models of `draw_count` of its draws are from
 /// the model of all of them. The columns of draw j are j, j + M, …; k of the result belong to a model.
 pub fn subset_departures(
     equations: &NormalEquations,
@@ -68,8 +68,8 @@ pub fn subset_departures(
 }
 
 /// E(f_s − f)² by the departures of `outputs` columns a model at features Ψ of the pool, p×S: the mean over rows and
-/// models of the squares, summed over the outputs, M/(M−m) times. The pool is not the exact method: it is the farther
-/// from it the smaller it is.
+/// models of the squares, summed over the outputs, M/(M−m) times. The pool is not the exact method: the smaller
+/// it is, the farther it is from it.
 pub fn subset_error(
     features: ArrayView2<f64>,
     departures: ArrayView2<f64>,
@@ -92,7 +92,7 @@ fn of_columns(equations: &NormalEquations, ridge: f64, columns: &[usize]) -> Res
 }
 
 /// A pool of k times m draws, dealt out into k parts of m in k rounds: part p of round r has the draws bm + i with
-/// b = p + ri modulo k. The draws are as good as each other, so no chance is needed; the first part is the model itself.
+/// b = p + ri modulo k. The draws are exchangeable, so the parts need not be random; the first is the model itself.
 fn dealt(multiple: usize, size: usize) -> Vec<Vec<usize>> {
     let part = |round: usize, part: usize| (0..size).map(|i| (part + round * i) % multiple * size + i).collect();
     (0..multiple).flat_map(|round| (0..multiple).map(move |at| part(round, at))).collect()

@@ -65,7 +65,7 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
     let Some(square) = empirical_bernstein(count, mean, variance, width * width, failure_probability) else {
         return MEAN.unavailable(too_few_rows(2, count));
     };
-    let bound = (square.sqrt() + certificate.solver_slack).powi(2);
+    let bound = (square.sqrt() + certificate.solver_slack).powi(2).min(width * width);
     let target = evidence.target_mean_square.unwrap_or(0.0);
     // The bound with infinitely many rows.
     let remains = (mean.sqrt() + certificate.solver_slack).powi(2);

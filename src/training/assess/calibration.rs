@@ -1,7 +1,35 @@
 //! The slope that turns decision values into probabilities.
 
-use crate::model::Labels;
-use ndarray::ArrayView2;
+use super::scored_function::ScoredFunction;
+use crate::dataset::Part;
+use crate::model::{Head, Labels};
+use crate::training::Learner;
+use crate::training::rows::classes::Classes;
+use crate::training::rows::run::Run;
+use crate::training::stage::TrainError;
+use ndarray::{Array2, ArrayView2, Axis};
+
+/// The head with the slope of its probabilities: 1 for log odds, fitted on the calibration rows for other decision
+/// values. Numbers have none.
+pub(crate) fn calibrated(
+    run: &Run,
+    function: &ScoredFunction,
+    head: Head,
+    learner: Learner,
+) -> Result<Head, TrainError> {
+    let Head::Labels(labels) = head else { return Ok(head) };
+    if learner.gives_log_odds() {
+        return Ok(Head::Labels(Labels { slope: Some(1.0), ..labels }));
+    }
+    let nothing = Array2::zeros((0, labels.output_count()));
+    let predict = |rows: &[&[f64]]| function.predict(rows);
+    let values = run.evaluate(Part::Calibration, predict, nothing, |values, _, predictions| {
+        values.append(Axis(0), predictions).expect("as many columns");
+    })?;
+    let classes = Classes::of(run, Part::Calibration, labels.labels.len())?;
+    let slope = calibrate(&labels, values.view(), &classes.of_rows, &classes.weights);
+    Ok(Head::Labels(Labels { slope, ..labels }))
+}
 
 /// The slope a of p ∝ e^{a·f}/w whose mean log loss over the calibration rows is smallest: a convex
 /// problem in one unknown, solved by bisection of its derivative. [Guo et al. 2017, temperature scaling]
@@ -9,7 +37,7 @@ use ndarray::ArrayView2;
 ///
 /// A slope without an offset keeps the order of decision values: the most probable label stays the one
 /// that was decided for.
-pub(crate) fn calibrate(labels: &Labels, values: ArrayView2<f64>, classes: &[usize], weights: &[f64]) -> Option<f64> {
+fn calibrate(labels: &Labels, values: ArrayView2<f64>, classes: &[usize], weights: &[f64]) -> Option<f64> {
     const STEPS: usize = 100;
     const REACH: f64 = 1e4;
     let total: f64 = weights.iter().sum();
@@ -51,7 +79,7 @@ pub(crate) fn calibrate(labels: &Labels, values: ArrayView2<f64>, classes: &[usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::{Array2, array};
+    use ndarray::array;
 
     fn labels(count: usize) -> Labels {
         let names = (0..count).map(|label| label.to_string()).collect();

@@ -1,60 +1,70 @@
-//! Scores of rows that took no part in the fit: what intervals and label sets rest on.
+//! Scores of rows that took no part in the fit: the basis of intervals and label sets.
 
+use super::scored_function::ScoredFunction;
 use crate::dataset::Part;
-use crate::model::{FittedModel, Head, Predictor, TargetErrors};
+use crate::model::Head;
 use crate::theory::ScoreUnit;
-use crate::training::rows::passes::Run;
+use crate::training::rows::run::Run;
 use crate::training::stage::TrainError;
 use crate::training::{IntervalRule, LambdaRule, Learner, TrainSpec};
 
 /// Scores kept at most: a part of exchangeable rows is as good.
 const KEPT_SCORES: usize = 10_000;
 
-/// Notes the scores: |y − f| of numbers (of several targets the largest, each in units of its own training
-/// error; if asked for, in units of the predictive spread), and of the true label how little supports it.
-pub(crate) fn score(
-    run: &Run,
-    predictor: Predictor,
-    spec: &TrainSpec,
-    learner: Learner,
-) -> Result<Predictor, TrainError> {
-    let Some(part) = untouched_part(run, predictor.model(), spec, learner) else { return Ok(predictor) };
-    let model = predictor.model();
-    let (unit, scales) = units(model, spec.intervals);
-    let scores = run.evaluate(&predictor, part, Vec::new(), |scores, block, predictions| {
-        let spreads = match unit {
-            ScoreUnit::Spread => predictor.spreads(&block.inputs().collect::<Vec<_>>()),
-            ScoreUnit::Own | ScoreUnit::TrainingError => None,
-        };
-        for (row, (targets, values)) in block.targets().rows().into_iter().zip(predictions.rows()).enumerate() {
-            match &model.head {
-                Head::Numbers { .. } => {
-                    let spreads = spreads.as_ref().map(|spreads| spreads.row(row).to_vec());
-                    let scales = spreads.as_ref().unwrap_or(&scales);
-                    let scale = |scale: &f64| scale.max(f64::MIN_POSITIVE);
-                    let errors = targets.iter().zip(values).zip(scales).map(|((y, f), s)| (y - f).abs() / scale(s));
-                    scores.push(errors.fold(0.0, f64::max));
+/// |y − f| of numbers (of several targets the largest, each in units of its own training error; if asked for, in units
+/// of the predictive spread), and for labels one minus the probability of the true one.
+pub(crate) struct ConformalScores {
+    /// Ascending.
+    pub(crate) scores: Vec<f64>,
+    pub(crate) unit: ScoreUnit,
+    /// Of each target where it is the same for all rows; empty for labels.
+    pub(crate) scales: Vec<f64>,
+}
+
+impl ConformalScores {
+    /// None where every held-out row took part in a choice.
+    pub(crate) fn measure(
+        run: &Run,
+        function: &ScoredFunction,
+        (head, training_mse): (&Head, &[f64]),
+        spec: &TrainSpec,
+        learner: Learner,
+    ) -> Result<Option<Self>, TrainError> {
+        let Some(part) = untouched_part(run, head, spec, learner) else { return Ok(None) };
+        let (unit, scales) = units(head, training_mse, spec.intervals);
+        let predict = |rows: &[&[f64]]| function.predict(rows);
+        let scores = run.evaluate(part, predict, Vec::new(), |scores: &mut Vec<f64>, block, predictions| {
+            let spreads = match unit {
+                ScoreUnit::Spread => function.spreads(&block.inputs().collect::<Vec<_>>()),
+                ScoreUnit::Own | ScoreUnit::TrainingError => None,
+            };
+            for (row, (targets, values)) in block.targets().rows().into_iter().zip(predictions.rows()).enumerate() {
+                match head {
+                    Head::Numbers { .. } => {
+                        let spreads = spreads.as_ref().map(|spreads| spreads.row(row).to_vec());
+                        let scales = spreads.as_ref().unwrap_or(&scales);
+                        let scale = |scale: &f64| scale.max(f64::MIN_POSITIVE);
+                        let errors = targets.iter().zip(values).zip(scales).map(|((y, f), s)| (y - f).abs() / scale(s));
+                        scores.push(errors.fold(0.0, f64::max));
+                    }
+                    Head::Labels(labels) => scores.push(labels.conformal_scores(&values.to_vec())[targets[0] as usize]),
                 }
-                Head::Labels(labels) => scores.push(labels.conformal_scores(&values.to_vec())[targets[0] as usize]),
             }
+        })?;
+        if scores.is_empty() {
+            return Ok(None);
         }
-    })?;
-    let mut model = predictor.into_model();
-    if let Some(evidence) = model.evidence.as_mut().filter(|_| !scores.is_empty()) {
         let step = scores.len().div_ceil(KEPT_SCORES);
-        let mut kept: Vec<f64> = scores.into_iter().step_by(step).collect();
-        kept.sort_by(f64::total_cmp);
-        evidence.calibration_scores = Some(kept);
-        evidence.score_unit = unit;
-        model.interval_scales = scales;
+        let mut scores: Vec<f64> = scores.into_iter().step_by(step).collect();
+        scores.sort_by(f64::total_cmp);
+        Ok(Some(Self { scores, unit, scales }))
     }
-    Ok(Predictor::new(model))
 }
 
 /// Calibration rows: a slope that was fitted on them changes no score. Without them validation rows, unless λ was chosen
-/// on them. Weighted rows stand for others, so no part of them is exchangeable with what comes.
-fn untouched_part(run: &Run, model: &FittedModel, spec: &TrainSpec, learner: Learner) -> Option<Part> {
-    let of_labels = model.head.labels().is_some();
+/// on them. Weighted rows stand for others, so no part of them is exchangeable with new rows.
+fn untouched_part(run: &Run, head: &Head, spec: &TrainSpec, learner: Learner) -> Option<Part> {
+    let of_labels = head.labels().is_some();
     let free = |part: Part| match part {
         Part::Calibration => true,
         _ => !of_labels || learner.loss().is_none() || spec.lambda != LambdaRule::Search,
@@ -66,14 +76,13 @@ fn untouched_part(run: &Run, model: &FittedModel, spec: &TrainSpec, learner: Lea
 }
 
 /// What scores are measured in, and the scale of each target where it is the same for all rows.
-fn units(model: &FittedModel, rule: IntervalRule) -> (ScoreUnit, Vec<f64>) {
-    let targets = model.report.numbers().map_or(&[][..], |errors| &errors.targets);
-    match (rule, targets) {
-        (_, []) => (ScoreUnit::Own, Vec::new()),
-        (IntervalRule::Scaled, _) => (ScoreUnit::Spread, vec![1.0; targets.len()]),
-        (IntervalRule::Constant, [_]) => (ScoreUnit::Own, vec![1.0]),
-        (IntervalRule::Constant, several) => {
-            let error = |target: &TargetErrors| target.training_mse.sqrt().max(f64::MIN_POSITIVE);
+fn units(head: &Head, training_mse: &[f64], rule: IntervalRule) -> (ScoreUnit, Vec<f64>) {
+    match (head, rule, training_mse) {
+        (Head::Labels(_), ..) => (ScoreUnit::Own, Vec::new()),
+        (Head::Numbers { .. }, IntervalRule::Scaled, targets) => (ScoreUnit::Spread, vec![1.0; targets.len()]),
+        (Head::Numbers { .. }, IntervalRule::Constant, [_]) => (ScoreUnit::Own, vec![1.0]),
+        (Head::Numbers { .. }, IntervalRule::Constant, several) => {
+            let error = |mse: &f64| mse.sqrt().max(f64::MIN_POSITIVE);
             (ScoreUnit::TrainingError, several.iter().map(error).collect())
         }
     }

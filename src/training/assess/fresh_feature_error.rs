@@ -1,16 +1,16 @@
 //! The fresh-feature estimate: how much features that were not drawn would change.
 
 use crate::features::{FeatureMap, Sampling};
-use crate::model::FittedModel;
+use crate::model::Function;
 use crate::solver::{FreshSums, NormalEquations, SolveError};
 use crate::theory::ours::fresh_features::influence_variance;
 use crate::training::spec::memory::BLOCK_ROWS;
 use ndarray::{ArrayView2, Axis};
 
-/// Draws that are tried.
+/// Fresh draws.
 const DRAWS: usize = 64;
 
-/// Of fresh draws, unlike any seed that is likely to be chosen for a model.
+/// Of the fresh draws; nobody is likely to choose it for a model.
 const SEED: u64 = 0xf2e5_4fea_7012_e500;
 
 /// Rows it is evaluated on.
@@ -19,13 +19,13 @@ const ROWS: usize = 2_048;
 /// The estimate of E(f_s − f)², summed over the targets, on some of the held-out inputs. Targets are centred, and
 /// weights those of the model in their units.
 pub(crate) fn fresh_feature_error(
-    model: &FittedModel,
+    (function, lambda): (Function, f64),
     (inputs, targets): (ArrayView2<f64>, ArrayView2<f64>),
     held_out: ArrayView2<f64>,
     equations: &NormalEquations,
     threads: usize,
 ) -> Result<Option<f64>, SolveError> {
-    let map = &model.map;
+    let map = function.map;
     let columns = map.kind.columns_per_draw() * DRAWS;
     let fresh = FeatureMap::sample(map.kernel, map.kind, Sampling::Plain, SEED, columns, inputs.ncols());
     let (own, fresh) = (map.projector::<f64>(), fresh.projector::<f64>());
@@ -35,15 +35,15 @@ pub(crate) fn fresh_feature_error(
         inputs.axis_chunks_iter(Axis(0), BLOCK_ROWS).zip(targets.axis_chunks_iter(Axis(0), BLOCK_ROWS))
     {
         let features = own.transform(inputs);
-        let residuals = &targets - &features.dot(&model.weights);
+        let residuals = &targets - &features.dot(function.weights);
         sums.add(features.view(), unscaled(inputs).view(), residuals.view());
     }
-    let influences = sums.finish(equations, model.report.lambda, DRAWS, threads)?;
+    let influences = sums.finish(equations, lambda, DRAWS, threads)?;
     let rows = held_out.nrows().min(ROWS);
     if rows == 0 {
         return Ok(None);
     }
-    // From all over what there is: the file may be sorted.
+    // Spread over all of them, because the file may be sorted.
     let spread: Vec<usize> = (0..rows).map(|index| index * held_out.nrows() / rows).collect();
     let held_out = held_out.select(Axis(0), &spread);
     let held_out = held_out.view();

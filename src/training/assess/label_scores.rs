@@ -1,6 +1,6 @@
 //! Errors of predicted labels.
 
-use crate::model::{LabelErrors, Labels, ReliabilityBin};
+use crate::model::{ClassRowCounts, LabelErrors, Labels, ReliabilityBin};
 use ndarray::ArrayView1;
 
 /// Bins of the reliability table.
@@ -54,16 +54,15 @@ impl<'a> LabelScores<'a> {
         }
     }
 
-    /// Writes what was found into the errors of a report.
-    pub(crate) fn write(mut self, errors: &mut LabelErrors) {
+    /// The errors, next to the rows of each class; unknown where no row counts.
+    pub(crate) fn errors(mut self, classes: Vec<ClassRowCounts>) -> LabelErrors {
         let count = self.labels.labels.len();
         let total: f64 = self.confusion.iter().sum();
         if total <= 0.0 {
-            return;
+            return LabelErrors::unknown(classes);
         }
         let diagonal = |class: usize| self.confusion[class * count + class];
         let rows: Vec<&[f64]> = self.confusion.chunks_exact(count).collect();
-        errors.validation_accuracy = Some((0..count).map(diagonal).sum::<f64>() / total);
         let recalls: Vec<f64> = rows
             .iter()
             .enumerate()
@@ -71,17 +70,18 @@ impl<'a> LabelScores<'a> {
             .filter(|(_, of_class)| *of_class > 0.0)
             .map(|(found, of_class)| found / of_class)
             .collect();
-        errors.validation_balanced_accuracy = Some(recalls.iter().sum::<f64>() / recalls.len() as f64);
-        if count <= LARGEST_CONFUSION {
-            errors.confusion = Some(rows.into_iter().map(<[f64]>::to_vec).collect());
+        let gap = |[_, confidence, right]: &[f64; 3]| (right - confidence).abs();
+        let calibrated = self.labels.slope.is_some();
+        LabelErrors {
+            classes,
+            validation_accuracy: Some((0..count).map(diagonal).sum::<f64>() / total),
+            validation_balanced_accuracy: Some(recalls.iter().sum::<f64>() / recalls.len() as f64),
+            validation_log_loss: calibrated.then_some(self.log_loss / total),
+            confusion: (count <= LARGEST_CONFUSION).then(|| rows.into_iter().map(<[f64]>::to_vec).collect()),
+            expected_calibration_error: calibrated.then(|| self.bins.iter().map(gap).sum::<f64>() / total),
+            reliability: if calibrated { self.reliability() } else { Vec::new() },
+            validation_roc_auc: roc_auc(&mut self.ranking),
         }
-        if self.labels.slope.is_some() {
-            errors.validation_log_loss = Some(self.log_loss / total);
-            let gap = |[_, confidence, right]: &[f64; 3]| (right - confidence).abs();
-            errors.expected_calibration_error = Some(self.bins.iter().map(gap).sum::<f64>() / total);
-            errors.reliability = self.reliability();
-        }
-        errors.validation_roc_auc = roc_auc(&mut self.ranking);
     }
 
     fn reliability(&self) -> Vec<ReliabilityBin> {
@@ -130,8 +130,7 @@ mod tests {
         for (class, value) in [(0, -1.0), (1, -1.0), (1, 2.0), (0, 1.0)] {
             scores.add(class, array![value].view(), 1.0);
         }
-        let mut errors = LabelErrors::unknown(Vec::new());
-        scores.write(&mut errors);
+        let errors = scores.errors(Vec::new());
         assert_eq!(errors.confusion, Some(vec![vec![1.0, 1.0], vec![1.0, 1.0]]));
         assert_eq!((errors.validation_accuracy, errors.validation_balanced_accuracy), (Some(0.5), Some(0.5)));
         // Of the four pairs (first, second): −1 = −1 counts half, −1 < 2, 1 > −1, 1 < 2.
@@ -153,8 +152,7 @@ mod tests {
         scores.add(0, array![1.0, 0.0, 0.0].view(), 3.0);
         scores.add(1, array![1.0, 0.0, 0.0].view(), 1.0);
         scores.add(2, array![1.0, 0.0, 0.0].view(), 0.0);
-        let mut errors = LabelErrors::unknown(Vec::new());
-        scores.write(&mut errors);
+        let errors = scores.errors(Vec::new());
         assert_eq!((errors.validation_accuracy, errors.validation_balanced_accuracy), (Some(0.75), Some(0.5)));
         assert_eq!((errors.validation_log_loss, errors.validation_roc_auc), (None, None));
     }
@@ -162,8 +160,7 @@ mod tests {
     #[test]
     fn no_rows_give_no_figures() {
         let labels = labels(2, Some(1.0));
-        let mut errors = LabelErrors::unknown(Vec::new());
-        LabelScores::new(&labels).write(&mut errors);
+        let errors = LabelScores::new(&labels).errors(Vec::new());
         assert_eq!(errors, LabelErrors::unknown(Vec::new()));
     }
 }

@@ -1,13 +1,16 @@
 //! How good a fitted model is, and how far it can be from the exact kernel method.
 
+/// A function that is being assessed.
+pub(crate) mod scored_function;
+
 /// Errors of predicted numbers.
 pub(crate) mod number_errors;
 
 /// Errors of predicted labels.
 pub(crate) mod label_scores;
 
-/// Errors on held-out rows.
-pub(crate) mod evaluation;
+/// Errors on validation rows.
+pub(crate) mod errors;
 
 /// The slope that turns decision values into probabilities.
 pub(crate) mod calibration;
@@ -18,14 +21,17 @@ pub(crate) mod conformal_scores;
 /// The distance to the exact method, by leaving out features.
 pub(crate) mod feature_jackknife;
 
+/// What the rows tell about a fit.
+pub(crate) mod assessment;
+
 /// How much features that were not drawn would change.
 pub(crate) mod fresh_feature_error;
 
-/// What a fit alone tells for the guarantees.
-pub(crate) mod fit_evidence;
+/// The exact kernel method next to the model.
+pub(crate) mod comparison;
 
-/// The exact kernel solution next to the model.
-pub(crate) mod certify;
+/// What a fit and its assessment tell for the guarantees.
+pub(crate) mod evidence;
 
-/// What a model can be trusted for, measured later.
+/// Measuring later what training left out.
 pub(crate) mod recertify;

@@ -4,7 +4,7 @@ use crate::model::{NumberErrors, TargetErrors};
 use ndarray::ArrayView2;
 
 /// Running sums of the prediction errors of each target; weighted rows count by their weight.
-pub(crate) struct Errors {
+pub(crate) struct NumberErrorSums {
     targets: Vec<ErrorSums>,
 }
 
@@ -18,7 +18,7 @@ struct ErrorSums {
     spread: f64,
 }
 
-impl Errors {
+impl NumberErrorSums {
     pub(crate) fn new(target_count: usize) -> Self {
         Self { targets: vec![ErrorSums::default(); target_count] }
     }
@@ -34,24 +34,36 @@ impl Errors {
         }
     }
 
-    /// Writes the errors of all targets, and their means, into those of a report.
-    pub(crate) fn write(&self, errors: &mut NumberErrors) {
-        for (target, sums) in errors.targets.iter_mut().zip(&self.targets).filter(|(_, sums)| sums.weight > 0.0) {
-            target.validation_mse = Some(sums.square / sums.weight);
-            target.validation_mae = Some(sums.absolute / sums.weight);
-            target.validation_r2 = (sums.spread > 0.0).then(|| 1.0 - sums.square / sums.spread);
-        }
+    /// The errors of the named targets and their means, next to the errors on the training rows.
+    pub(crate) fn errors(&self, names: &[String], training_mse: &[f64]) -> NumberErrors {
+        let named = names.iter().zip(training_mse).zip(&self.targets);
+        let targets: Vec<TargetErrors> = named.map(|((name, mse), sums)| sums.errors(name, *mse)).collect();
         let mean = |value: fn(&TargetErrors) -> Option<f64>| {
-            let values: Option<Vec<f64>> = errors.targets.iter().map(value).collect();
+            let values: Option<Vec<f64>> = targets.iter().map(value).collect();
             values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
         };
-        let (mse, mae) = (mean(|target| target.validation_mse), mean(|target| target.validation_mae));
-        let r2 = mean(|target| target.validation_r2);
-        (errors.validation_mse, errors.validation_mae, errors.validation_r2) = (mse, mae, r2);
+        NumberErrors {
+            training_mse: training_mse.iter().sum::<f64>() / training_mse.len() as f64,
+            validation_mse: mean(|target| target.validation_mse),
+            validation_r2: mean(|target| target.validation_r2),
+            validation_mae: mean(|target| target.validation_mae),
+            targets,
+        }
     }
 }
 
 impl ErrorSums {
+    fn errors(&self, name: &str, training_mse: f64) -> TargetErrors {
+        let seen = self.weight > 0.0;
+        TargetErrors {
+            name: name.to_owned(),
+            training_mse,
+            validation_mse: seen.then(|| self.square / self.weight),
+            validation_r2: (self.spread > 0.0).then(|| 1.0 - self.square / self.spread),
+            validation_mae: seen.then(|| self.absolute / self.weight),
+        }
+    }
+
     fn add(&mut self, target: f64, prediction: f64, weight: f64) {
         if weight == 0.0 {
             return;

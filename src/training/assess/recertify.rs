@@ -1,21 +1,22 @@
-//! What a model can be trusted for, measured later: the rows are read again, the weights stay.
+//! Measuring later what training left out: the rows are read again, the weights stay.
 
-use super::certify::certify;
-use super::fit_evidence::of_own_draws;
+use super::comparison::Compared;
+use super::evidence::of_own_draws;
+use super::scored_function::ScoredFunction;
 use crate::dataset::{Rows, Schema, Task, split};
-use crate::features::Precision;
-use crate::model::{FittedModel, Predictor, TargetCoding};
+use crate::model::{FitReport, FittedModel, TargetCoding};
 use crate::solver::{Leverage, SolveError};
+use crate::theory::{ErrorEstimates, Evidence, SamplingKind};
 use crate::training::fit::ridge::leverages;
 use crate::training::rows::parted_rows::{PartedRows, groups};
-use crate::training::rows::passes::Run;
+use crate::training::rows::run::Run;
 use crate::training::stage::{Clock, Observer, Stage, TrainError, Trained};
 use crate::training::{Resources, TrainSpec};
 
 /// The model with everything measured that training left out, from the rows it was trained on: `spec` says which
 /// of them were held out.
 pub fn recertify(
-    mut model: FittedModel,
+    model: FittedModel,
     spec: &TrainSpec,
     (rows, schema): (&dyn Rows, &Schema),
     resources: Resources,
@@ -35,30 +36,67 @@ pub fn recertify(
     };
     clock.lap(Stage::Scale);
 
-    measure_spectrum(&run, &mut model, &coding)?;
+    let Some(evidence) = model.evidence.clone() else {
+        return Ok(Trained { model, stage_seconds: clock.laps });
+    };
+    let evidence = with_spectrum(&run, &model, evidence, &coding)?;
     clock.lap(Stage::Accumulate);
 
-    let model = certify(&run, Predictor::new(model), &coding, usize::MAX, resources)?;
+    let model = compared(&run, model, evidence, &coding, resources)?;
     clock.lap(Stage::Certify);
     Ok(Trained { model, stage_seconds: clock.laps })
 }
 
 /// The eigenvalues of G and the leverages, whatever its order, where they are not known.
-fn measure_spectrum(run: &Run, model: &mut FittedModel, coding: &TargetCoding) -> Result<(), TrainError> {
-    let Some(evidence) = &mut model.evidence else { return Ok(()) };
+fn with_spectrum(
+    run: &Run,
+    model: &FittedModel,
+    evidence: Evidence,
+    coding: &TargetCoding,
+) -> Result<Evidence, TrainError> {
     if evidence.spectrum.is_some() && evidence.pool.is_some() {
-        return Ok(());
+        return Ok(evidence);
     }
-    let (blocks, inputs, map) = (run.all_blocks(), &model.inputs, &model.map);
     let tick = |done| run.tick(Stage::Accumulate, done);
-    let gram = match model.precision {
-        Precision::Mixed => run.accumulate::<f32>(&blocks, inputs, map, coding, tick)?,
-        Precision::Double => run.accumulate::<f64>(&blocks, inputs, map, coding, tick)?,
-    };
+    let features = (&model.map, model.precision);
+    let gram = run.accumulate(&run.all_rows(), &model.inputs, features, coding, tick)?;
     let leverage = Leverage::new(&gram.into_normal_equations()).map_err(SolveError::from)?;
-    evidence.spectrum = Some(leverage.spectrum());
     let draws = model.map.draw_count();
-    let largest = leverages(&leverage, evidence.ridge, draws);
-    evidence.pool.get_or_insert_with(|| of_own_draws(largest, draws, evidence.sample_count));
-    Ok(())
+    let own = || of_own_draws(leverages(&leverage, evidence.ridge, draws), draws, evidence.sample_count);
+    Ok(Evidence {
+        spectrum: Some(leverage.spectrum()),
+        pool: evidence.pool.clone().or_else(|| Some(own())),
+        ..evidence
+    })
+}
+
+/// Next to the exact method, where the model is a ridge fit on features of rows that count the same.
+fn compared(
+    run: &Run,
+    model: FittedModel,
+    evidence: Evidence,
+    coding: &TargetCoding,
+    resources: Resources,
+) -> Result<FittedModel, TrainError> {
+    let of_features = evidence.sampling != SamplingKind::NoFeatures;
+    if evidence.target_mean_square.is_none() || evidence.rows_weighted || !of_features {
+        return Ok(FittedModel { evidence: Some(evidence), ..model });
+    }
+    let function = ScoredFunction::new(model.function());
+    let compared = Compared { run, function: &function, coding, lambda: model.report.lambda, resources };
+    let comparison = compared.compare()?;
+    let mut warnings = model.report.warnings.clone();
+    warnings.extend(comparison.warnings.into_iter().filter(|warning| !model.report.warnings.contains(warning)));
+    Ok(FittedModel {
+        evidence: Some(Evidence {
+            exact: comparison.exact,
+            kernel: comparison.kernel,
+            certificate: comparison.certificate,
+            estimates: ErrorEstimates { fresh_features: comparison.fresh_features, ..evidence.estimates },
+            ..evidence
+        }),
+        measured: comparison.measured,
+        report: FitReport { warnings, ..model.report },
+        ..model
+    })
 }

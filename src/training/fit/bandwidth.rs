@@ -4,15 +4,13 @@ use crate::dataset::Part;
 use crate::features::KernelShape;
 use crate::features::distance;
 use crate::model::InputPipeline;
-use crate::training::rows::passes::Run;
+use crate::training::rows::run::Run;
+use crate::training::spec::memory::SORTED_CELLS;
 use crate::training::stage::TrainError;
 use ndarray::{Array2, ArrayView1};
 
 /// Rows whose pairs the median rule looks at: two million distances.
 const MEDIAN_ROWS: usize = 2_000;
-
-/// Columns are sorted in groups of about this many cells at once.
-pub(crate) const CELLS_AT_ONCE: usize = 1 << 24;
 
 /// The mean distance between training rows, exact. [W, §6.1] For the laplace kernel in the 1-norm,
 /// (1/n²)ΣΣ‖xᵢ−xⱼ‖₁, by sorting each column; for the others the root mean square of the 2-norm,
@@ -28,7 +26,7 @@ pub(crate) fn mean_distance(
     }
     let n = run.rows.count(Part::Training);
     let d = inputs.input_dim();
-    let group = (CELLS_AT_ONCE / n.max(1)).clamp(1, d);
+    let group = (SORTED_CELLS / n.max(1)).clamp(1, d);
     let mut sum = 0.0;
     for first in (0..d).step_by(group) {
         let mut columns = vec![Vec::with_capacity(n); group.min(d - first)];
@@ -52,7 +50,7 @@ pub(crate) fn mean_absolute_difference(mut values: Vec<f64>) -> f64 {
 
 /// The median distance over pairs of rows, all of them in small tables, of a sample in large ones.
 pub(crate) fn median_distance(run: &Run, shape: KernelShape, inputs: &InputPipeline) -> Result<f64, TrainError> {
-    let (rows, _) = run.collect(&run.sample_blocks(MEDIAN_ROWS), inputs, Part::Training)?;
+    let (rows, _) = run.collect(&run.sample(MEDIAN_ROWS), inputs, Part::Training)?;
     let step = rows.nrows().div_ceil(MEDIAN_ROWS).max(1);
     let rows = rows.slice(ndarray::s![..;step, ..]).to_owned();
     Ok(median_of_pairs(shape, &rows))
@@ -75,19 +73,6 @@ pub(crate) fn median_of_pairs(shape: KernelShape, rows: &Array2<f64>) -> f64 {
     let even = distances.len().is_multiple_of(2);
     let (below, &mut upper, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
     if even { f64::midpoint(below.iter().copied().fold(f64::NEG_INFINITY, f64::max), upper) } else { upper }
-}
-
-impl Run<'_> {
-    /// Hands every scaled training row to `visit`.
-    fn for_each_input(&self, inputs: &InputPipeline, mut visit: impl FnMut(ArrayView1<f64>)) -> Result<(), TrainError> {
-        let mut block = crate::training::rows::parted_rows::RowBlock::default();
-        for index in 0..self.rows.block_count() {
-            self.rows.read(index, Part::Training, &mut block)?;
-            inputs.prepare(block.inputs()).rows().into_iter().for_each(&mut visit);
-            self.stop_if_asked()?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

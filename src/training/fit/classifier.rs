@@ -1,15 +1,15 @@
 //! Classifiers with a convex loss: the solver at one λ, or a search over λ by validation loss.
 
 use super::feature_cache::FeatureCache;
-use super::ridge::Fit;
+use super::{Fit, Learned};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision, Wave};
-use crate::model::{ClassifierReport, InputPipeline, Labels, LossPoint, SolverReport};
+use crate::model::{ClassifierReport, InputPipeline, Labels, LossPoint};
 use crate::solver::{
     ClassifierError, ClassifierSettings, ClassifierSolution, ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
 use crate::training::rows::classes::{Classes, check_total_weight};
-use crate::training::rows::passes::Run;
+use crate::training::rows::run::Run;
 use crate::training::stage::{Clock, Stage, TrainError};
 use crate::training::{Resources, TrainSpec};
 use ndarray::{Array2, ArrayView1, Axis};
@@ -18,8 +18,8 @@ use ndarray::{Array2, ArrayView1, Axis};
 const TOLERANCE: f64 = 1e-5;
 const SEARCH_TOLERANCE: f64 = 1e-3;
 
-/// Passes after which the best so far is taken, and said not to have converged: of the final fit, and of
-/// the tries of a search, where a solution that is slow to reach is no better on rows it has not seen.
+/// Passes after which the best so far is taken and reported as not converged: of the final fit, and of the tries
+/// of a search, where a solution that is slow to reach is no better on unseen rows.
 const PASS_LIMIT: usize = 1_000;
 const SEARCH_PASS_LIMIT: usize = 100;
 
@@ -30,7 +30,7 @@ const SMALLEST_MIXED_RATIO: f64 = 1e-9;
 pub(crate) struct Classification<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) inputs: &'a InputPipeline,
-    pub(crate) map: &'a FeatureMap,
+    pub(crate) map: FeatureMap,
     pub(crate) labels: &'a Labels,
     pub(crate) loss: Loss,
     /// Of the training rows, with class weights.
@@ -40,7 +40,7 @@ pub(crate) struct Classification<'a> {
 
 impl Classification<'_> {
     /// Fits as `spec` says.
-    pub(crate) fn fit(&self, spec: &TrainSpec, clock: &mut Clock) -> Result<Fit, TrainError> {
+    pub(crate) fn fit(self, spec: &TrainSpec, clock: &mut Clock) -> Result<Fit, TrainError> {
         let smallest = SMALLEST_MIXED_RATIO * self.map.kind.bound(self.map.kernel.shape()).unwrap_or(f64::INFINITY);
         match spec.resolve_lambda(self.classes.of_rows.len()) {
             Some(lambda) if lambda < smallest => self.fit_in::<f64>(Some(lambda), Precision::Double, clock),
@@ -48,9 +48,9 @@ impl Classification<'_> {
         }
     }
 
-    fn fit_in<T: Wave>(&self, given: Option<f64>, precision: Precision, clock: &mut Clock) -> Result<Fit, TrainError> {
+    fn fit_in<T: Wave>(self, given: Option<f64>, precision: Precision, clock: &mut Clock) -> Result<Fit, TrainError> {
         let training =
-            FeatureCache::<T>::new(self.run, Part::Training, self.inputs, self.map, self.resources.cache_bytes);
+            FeatureCache::<T>::new(self.run, Part::Training, self.inputs, &self.map, self.resources.cache_bytes);
         let (lambda, lambda_path, start) = match given {
             Some(lambda) => (lambda, Vec::new(), None),
             None => self.search(&training)?,
@@ -58,22 +58,15 @@ impl Classification<'_> {
         self.run.tick(Stage::Solve, 0.0)?;
         let solution = self.solve(&training, lambda, (TOLERANCE, PASS_LIMIT), start.as_ref())?;
         clock.lap(Stage::Solve);
+        drop(training);
         Ok(Fit {
+            map: self.map,
             weights: solution.function.weights,
             intercepts: solution.function.intercepts.to_vec(),
             lambda,
             precision,
             best_is_smallest: lambda_path.last().is_some_and(|last: &LossPoint| last.lambda == lambda),
-            solver: SolverReport::Classifier(ClassifierReport { evidence: solution.evidence, lambda_path }),
-            training_mse: Vec::new(),
-            target_mean_square: None,
-            spread: None,
-            error_bars: None,
-            spectrum: None,
-            leverages: None,
-            statistics: None,
-            exact: None,
-            kernel: None,
+            learned: Learned::Classifier(ClassifierReport { evidence: solution.evidence, lambda_path }),
         })
     }
 
@@ -107,7 +100,7 @@ impl Classification<'_> {
         const LARGEST: i32 = -1;
         const SMALLEST: i32 = -9;
         let left = self.resources.cache_bytes.saturating_sub(training.cached_bytes());
-        let validation = FeatureCache::<T>::new(self.run, Part::Validation, self.inputs, self.map, left);
+        let validation = FeatureCache::<T>::new(self.run, Part::Validation, self.inputs, &self.map, left);
         let mut classes = Classes::of(self.run, Part::Validation, self.classes.class_count)?;
         check_total_weight(classes.weights.iter().sum(), "validation")?;
         classes.weigh(&self.labels.log_weights.iter().map(|weight| weight.exp()).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use crate::features::{FeatureMap, Projector, Wave};
 use crate::model::InputPipeline;
 use crate::solver::FeatureBlocks;
 use crate::training::rows::parted_rows::RowBlock;
-use crate::training::rows::passes::Run;
+use crate::training::rows::run::Run;
 use crate::training::stage::TrainError;
 use ndarray::{Array2, ArrayView2};
 use std::ops::Range;

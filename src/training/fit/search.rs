@@ -4,13 +4,13 @@ use crate::features::{FeatureMap, Precision, Wave};
 use crate::model::{InputPipeline, TargetCoding};
 use crate::solver::{PathPoint, RidgePath};
 use crate::training::TrainSpec;
-use crate::training::rows::passes::Run;
-use crate::training::rows::row_sample::Blocks;
+use crate::training::rows::row_selection::RowSelection;
+use crate::training::rows::run::Run;
 use crate::training::stage::{Stage, TrainError};
 use ndarray::Array1;
 
-/// Leave-one-out residuals are exact; their mean is taken over about so many rows, which tells it to
-/// two per cent or so, and its change with λ, over the same rows, much better.
+/// Leave-one-out residuals are exact; their mean is taken over about this many rows, which gives it to within
+/// about 2%, and its change with λ, over the same rows, much better.
 const LOO_ROWS: usize = 4_096;
 
 /// Rows, features and steps of a bandwidth search.
@@ -18,8 +18,8 @@ const SEARCH_ROWS: usize = 16_384;
 const COARSE_FEATURES: usize = 512;
 const FINE_FEATURES: usize = 2_048;
 
-/// What the inputs and targets of a search are.
-pub(crate) struct FitProblem<'a> {
+/// The rows of a run, and how their cells become inputs and targets of a least-squares fit.
+pub(crate) struct CodedRows<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) inputs: &'a InputPipeline,
     pub(crate) coding: &'a TargetCoding,
@@ -61,20 +61,20 @@ impl Searched {
     }
 }
 
-impl FitProblem<'_> {
+impl CodedRows<'_> {
     /// Leave-one-out error at every λ of the grid, over some of the `fitted` rows; the closed form is of these alone.
     pub(crate) fn search_lambda<T: Wave>(
         &self,
         map: &FeatureMap,
         path: &RidgePath,
-        (fitted, target_mean): (&Blocks, &Array1<f64>),
+        (fitted, target_mean): (&RowSelection, &Array1<f64>),
         lambdas: &[f64],
     ) -> Result<Searched, TrainError> {
-        let blocks = self.run.sample_of(fitted, LOO_ROWS);
+        let selection = self.run.sample_of(fitted, LOO_ROWS);
         let coding = (self.coding, target_mean);
         let mut points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
         let lambdas: Vec<f64> = points.iter().map(|point| point.lambda).collect();
-        let (errors, loo_rows) = self.run.leave_one_out::<T>(&blocks, self.inputs, map, coding, path, &lambdas)?;
+        let (errors, loo_rows) = self.run.leave_one_out::<T>(&selection, self.inputs, map, coding, path, &lambdas)?;
         points.iter_mut().zip(&errors).for_each(|(point, error)| point.loo_mse = Some(*error));
         let best = best_of(&points, |point| point.loo_mse.unwrap_or(f64::INFINITY))?;
         Ok(Searched { points, best, loo_rows })
@@ -109,13 +109,14 @@ impl FitProblem<'_> {
     fn error_at(&self, spec: &TrainSpec, bandwidth: f64, feature_count: usize) -> Result<f64, TrainError> {
         let kernel = spec.kernel.with_bandwidth(bandwidth);
         let map = spec.sample_map(kernel, feature_count, self.inputs.input_dim());
-        let blocks = self.run.sample_blocks(SEARCH_ROWS);
+        let selection = self.run.sample(SEARCH_ROWS);
+        let features = (&map, Precision::Double);
         let mut gram =
-            self.run.accumulate::<f64>(&blocks, self.inputs, &map, self.coding, |_| self.run.stop_if_asked())?;
+            self.run.accumulate(&selection, self.inputs, features, self.coding, |_| self.run.stop_if_asked())?;
         let target_mean = gram.centre_targets();
         let path = RidgePath::new(&gram.into_normal_equations(), self.run.threads);
         Ok(self
-            .search_lambda::<f64>(&map, &path, (&blocks, &target_mean), &lambda_grid(Precision::Double, None))?
+            .search_lambda::<f64>(&map, &path, (&selection, &target_mean), &lambda_grid(Precision::Double, None))?
             .best_loo())
     }
 }
@@ -124,5 +125,5 @@ impl FitProblem<'_> {
 fn best_of(points: &[PathPoint], error: impl Fn(&PathPoint) -> f64) -> Result<usize, TrainError> {
     let finite = (0..points.len()).filter(|&index| error(&points[index]).is_finite());
     let best = finite.min_by(|&left, &right| f64::total_cmp(&error(&points[left]), &error(&points[right])));
-    best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error".into()))
+    best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error; set lambda to a number".into()))
 }

@@ -1,31 +1,22 @@
 //! The class and the weight of every row of a part.
 
 use super::parted_rows::RowBlock;
-use super::passes::Run;
+use super::run::Run;
 use crate::dataset::Part;
 use crate::solver::ClassRows;
+use crate::training::ClassWeight;
 use crate::training::stage::TrainError;
-
-/// How classes count against each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClassWeight {
-    /// By their rows.
-    None,
-    /// All the same.
-    Balanced,
-}
-
-impl ClassWeight {
-    /// All of them with their names in a spec.
-    pub(crate) const ALL: [(&'static str, Self); 2] = [("none", Self::None), ("balanced", Self::Balanced)];
-}
 
 /// Refuses sample weights that leave nothing to fit or to measure on.
 pub(crate) fn check_total_weight(total: f64, part: &str) -> Result<(), TrainError> {
     if total > 0.0 && total.is_finite() {
         return Ok(());
     }
-    let sum = if total.is_finite() { "sum to zero" } else { "are so large that their sum overflows" };
+    let sum = if total.is_finite() {
+        "sum to 0; give at least one of them a weight above 0"
+    } else {
+        "overflow when summed; use smaller weights"
+    };
     Err(TrainError::Data(format!("the sample weights of the {part} rows {sum}")))
 }
 

@@ -1,4 +1,4 @@
-//! Row blocks of one part of a data set.
+//! Row blocks of one part of a dataset.
 
 use crate::dataset::{Part, Roles, Rows};
 use crate::training::spec::memory::BLOCK_ROWS;
@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 use std::io;
 use std::ops::Range;
 
-/// The rows of a data set with the part each belongs to.
+/// The rows of a dataset with the part each belongs to.
 pub(crate) struct PartedRows<'a> {
     rows: &'a dyn Rows,
     roles: Roles,

@@ -1,24 +1,16 @@
 //! Passes over the rows: moments, Gram matrix, leave-one-out residuals, errors.
 
-use super::parted_rows::{PartedRows, RowBlock};
-use super::row_sample::Blocks;
+use super::parted_rows::RowBlock;
+use super::row_selection::RowSelection;
+use super::run::Run;
 use crate::dataset::{ColumnMoments, Encoding, Part};
-use crate::features::{FeatureMap, Wave};
-use crate::model::{InputPipeline, Predictor, TargetCoding};
+use crate::features::{FeatureMap, Precision, Wave};
+use crate::model::{InputPipeline, TargetCoding};
 use crate::solver::{BlockGram, BlockPlan, Gram, RidgePath, in_order};
 use crate::training::spec::memory::BLOCK_ROWS;
-use crate::training::stage::{Observer, Stage, TrainError};
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use crate::training::stage::{Stage, TrainError};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use std::ops::Range;
-
-/// What one training run works on.
-pub(crate) struct Run<'a> {
-    pub(crate) rows: PartedRows<'a>,
-    pub(crate) threads: usize,
-    pub(crate) observer: &'a dyn Observer,
-    /// Of a fit of labels in which classes do not count by their rows.
-    pub(crate) class_weights: Option<Vec<f64>>,
-}
 
 impl Run<'_> {
     /// Moments of every encoded input and of every target over the training rows.
@@ -53,9 +45,23 @@ impl Run<'_> {
     }
 
     /// The sufficient statistics of the training rows: block → project → cos → rank-k update.
-    pub(crate) fn accumulate<T: Wave>(
+    pub(crate) fn accumulate(
         &self,
-        blocks: &Blocks,
+        selection: &RowSelection,
+        inputs: &InputPipeline,
+        (map, precision): (&FeatureMap, Precision),
+        coding: &TargetCoding,
+        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
+    ) -> Result<Gram, TrainError> {
+        match precision {
+            Precision::Mixed => self.accumulate_in::<f32>(selection, inputs, map, coding, tick),
+            Precision::Double => self.accumulate_in::<f64>(selection, inputs, map, coding, tick),
+        }
+    }
+
+    fn accumulate_in<T: Wave>(
+        &self,
+        selection: &RowSelection,
         inputs: &InputPipeline,
         map: &FeatureMap,
         coding: &TargetCoding,
@@ -63,7 +69,7 @@ impl Run<'_> {
     ) -> Result<Gram, TrainError> {
         let projector = map.projector::<T>();
         let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| {
-            self.read_to_fit(blocks.block(index), block)?;
+            self.read_to_fit(selection.block(index), block)?;
             let (targets, weights) = (coding.code(block.targets()), block.weights());
             let prepared = inputs.prepare(block.inputs());
             projector.transform_by(prepared.view(), BlockGram::<T>::AT_ONCE, |first, features| {
@@ -74,20 +80,20 @@ impl Run<'_> {
             Ok(())
         };
         let plan = BlockPlan {
-            count: blocks.count(),
+            count: selection.count(),
             row_capacity: BLOCK_ROWS,
             feature_count: projector.feature_count(),
             target_count: coding.width(),
             fill,
         };
-        plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / blocks.count() as f64))
+        plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / selection.count() as f64))
     }
 
-    /// Mean squared leave-one-out residuals at each λ over the rows of `blocks`, averaged over the
+    /// Mean squared leave-one-out residuals at each λ over the selected rows, averaged over the
     /// targets, and the number of those rows. `target_mean` is of the coded targets.
     pub(crate) fn leave_one_out<T: Wave>(
         &self,
-        blocks: &Blocks,
+        selection: &RowSelection,
         inputs: &InputPipeline,
         map: &FeatureMap,
         (coding, target_mean): (&TargetCoding, &Array1<f64>),
@@ -98,10 +104,10 @@ impl Run<'_> {
         let leave_one_out = path.leave_one_out::<T>(lambdas);
         let sums = in_order(
             self.threads,
-            blocks.count(),
+            selection.count(),
             || (RowBlock::default(), Vec::new()),
             |index, (block, residuals)| -> Result<(), TrainError> {
-                self.read_to_fit(blocks.block(index), block)?;
+                self.read_to_fit(selection.block(index), block)?;
                 let features = projector.transform(inputs.prepare(block.inputs()).view());
                 let targets = coding.code(block.targets()) - target_mean.view().insert_axis(Axis(0));
                 *residuals = leave_one_out.residuals(features.view(), targets.view(), block.weights());
@@ -119,8 +125,8 @@ impl Run<'_> {
     /// Predicts the rows of one part and hands blocks of them to `add`, in order.
     pub(crate) fn evaluate<A: Send>(
         &self,
-        predictor: &Predictor,
         part: Part,
+        predict: impl Fn(&[&[f64]]) -> Array2<f64> + Sync,
         total: A,
         add: impl Fn(&mut A, &RowBlock, ArrayView2<f64>) + Sync,
     ) -> Result<A, TrainError> {
@@ -133,7 +139,7 @@ impl Run<'_> {
             || (RowBlock::default(), Array2::zeros((0, 0))),
             |index, (block, predictions)| -> Result<(), TrainError> {
                 self.rows.read(index, part, block)?;
-                *predictions = predictor.predict(&block.inputs().collect::<Vec<_>>());
+                *predictions = predict(&block.inputs().collect::<Vec<_>>());
                 Ok(())
             },
             total,
@@ -145,17 +151,53 @@ impl Run<'_> {
         Ok(total)
     }
 
-    /// All scaled inputs and targets of a part within `blocks`.
+    /// Hands every scaled training row to `visit`.
+    pub(crate) fn for_each_input(
+        &self,
+        inputs: &InputPipeline,
+        mut visit: impl FnMut(ArrayView1<f64>),
+    ) -> Result<(), TrainError> {
+        let mut block = RowBlock::default();
+        for index in 0..self.rows.block_count() {
+            self.rows.read(index, Part::Training, &mut block)?;
+            inputs.prepare(block.inputs()).rows().into_iter().for_each(&mut visit);
+            self.stop_if_asked()?;
+        }
+        Ok(())
+    }
+
+    /// The mean over about `wanted` rows of a part of what `sum` adds up for a block of them; none without rows.
+    pub(crate) fn mean_over_rows(
+        &self,
+        part: Part,
+        wanted: usize,
+        sum: impl Fn(&RowBlock) -> f64,
+    ) -> Result<Option<f64>, TrainError> {
+        let mut block = RowBlock::default();
+        let (mut total, mut count) = (0.0, 0);
+        // Blocks spread over the file, which may be sorted.
+        let blocks = self.rows.block_count();
+        let wanted = (wanted * blocks).div_ceil(self.rows.count(part).max(1)).clamp(1, blocks.max(1));
+        for index in (0..wanted.min(blocks)).map(|index| index * blocks / wanted) {
+            self.rows.read(index, part, &mut block)?;
+            total += sum(&block);
+            count += block.inputs().count();
+            self.stop_if_asked()?;
+        }
+        Ok((count > 0).then(|| total / count as f64))
+    }
+
+    /// All scaled inputs and targets of a part within a selection.
     pub(crate) fn collect(
         &self,
-        blocks: &Blocks,
+        selection: &RowSelection,
         pipeline: &InputPipeline,
         part: Part,
     ) -> Result<(Array2<f64>, Array2<f64>), TrainError> {
         let mut inputs = Array2::zeros((0, pipeline.input_dim()));
         let mut targets = Vec::new();
         let mut block = RowBlock::default();
-        for stretches in blocks.iter() {
+        for stretches in selection.iter() {
             self.rows.read_stretches(stretches, part, &mut block)?;
             let prepared = pipeline.prepare(block.inputs());
             inputs.append(Axis(0), prepared.view()).map_err(|error| TrainError::Data(error.to_string()))?;
@@ -172,16 +214,6 @@ impl Run<'_> {
             block.weigh_classes(class_weights);
         }
         Ok(())
-    }
-
-    /// Tells how far a stage has come, and stops if that is wanted.
-    pub(crate) fn tick(&self, stage: Stage, fraction: f64) -> Result<(), TrainError> {
-        self.observer.progress(stage, fraction);
-        self.stop_if_asked()
-    }
-
-    pub(crate) fn stop_if_asked(&self) -> Result<(), TrainError> {
-        if self.observer.should_stop() { Err(TrainError::Stopped) } else { Ok(()) }
     }
 }
 

@@ -1,14 +1,13 @@
-//! What a spec demands of a data set.
+//! Whether a spec and a dataset fit together.
 
 use crate::dataset::{ColumnKind, Encoding, Schema, Task};
 use crate::features::KernelShape;
 use crate::model::MissingRule;
 use crate::request::problem::Problem;
-use crate::training::rows::classes::ClassWeight;
-use crate::training::{LARGEST_EXACT_ROWS, LambdaRule, TrainSpec};
+use crate::training::{ClassWeight, LARGEST_EXACT_ROWS, LambdaRule, TrainSpec};
 
 impl TrainSpec {
-    /// What stands between this spec and a data set; `pointer` is where the data set was named.
+    /// Every reason why this spec cannot train on a dataset; `pointer` is where the dataset was named.
     pub fn check_against(&self, schema: &Schema, pointer: &str) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         let mut problem = |detail: String| problems.push(Problem { pointer: pointer.to_owned(), detail });
@@ -22,13 +21,15 @@ impl TrainSpec {
         let roles = self.roles(schema);
         let inputs = Encoding::of(schema, &roles).input_dim();
         if matches!(self.kernel, KernelShape::Spline { .. }) && inputs != 1 {
-            problem(format!("the spline kernel takes one input, and this data set has {inputs} after encoding"));
+            problem(format!(
+                "the spline kernel takes one input; this dataset has {inputs} after encoding. Use another kernel"
+            ));
         }
         if self.missing == MissingRule::Refuse {
             let inputs = roles.inputs.iter().map(|&index| &schema.columns[index]);
             for column in inputs.filter(|column| column.missing > 0) {
                 problem(format!(
-                    "column '{}' has {} missing cells and missing is 'refuse'",
+                    "column '{}' has {} missing cells and missing is 'refuse'; fill them in or use missing 'mean'",
                     column.name, column.missing
                 ));
             }
@@ -40,61 +41,66 @@ impl TrainSpec {
         let learner = self.learner_for(Task::Regression);
         if learner.loss().is_some() {
             problem(format!(
-                "learner {} predicts labels, and the target holds numbers; upload with \
+                "learner {} predicts labels but the target holds numbers; upload with \
                              task=classification to read them as labels",
                 learner.name()
             ));
         }
         if self.class_weight != ClassWeight::None {
-            problem("class_weight is for labels, and the target holds numbers".into());
+            problem("class_weight is for labels but the target holds numbers; remove it".into());
         }
         let rows = self.training_rows(schema);
         if self.is_exact() && rows > LARGEST_EXACT_ROWS {
-            problem(format!("learner exact_krr takes up to {LARGEST_EXACT_ROWS} training rows, and here are {rows}"));
+            problem(format!(
+                "learner exact_krr takes at most {LARGEST_EXACT_ROWS} training rows; this dataset has {rows}. Use learner ridge"
+            ));
         }
     }
 
     fn check_for_labels(&self, problem: &mut impl FnMut(String)) {
         let learner = self.learner_for(Task::Classification);
         if self.is_exact() {
-            problem("learner exact_krr predicts numbers, and the target holds labels; use ridge for them".into());
+            problem("learner exact_krr predicts numbers but the target holds labels; use learner ridge".into());
         }
         if self.spread {
-            problem("spread is of predicted numbers, and the target holds labels".into());
+            problem("spread is for numbers but the target holds labels; remove it".into());
         }
         if self.updatable {
-            problem("updatable is for predicted numbers, and the target holds labels".into());
+            problem("updatable is for numbers but the target holds labels; remove it".into());
         }
         if learner.loss().is_some() && self.lambda == LambdaRule::Certified {
             problem(format!(
-                "lambda 'certified' is by a theorem on ridge regression, not on learner {}",
+                "lambda 'certified' comes from a theorem on ridge regression and does not apply to learner {}; use 'search' or a number",
                 learner.name()
             ));
         }
         if learner.loss().is_some() && self.lambda == LambdaRule::Search && self.validation_fraction == 0.0 {
-            problem(format!("learner {} searches lambda by validation loss; set validation_fraction", learner.name()));
+            problem(format!(
+                "learner {} searches lambda by validation loss; set validation_fraction above 0",
+                learner.name()
+            ));
         }
     }
 }
 
-/// Sample weights are numbers from 0 on, and every row has one.
+/// Sample weights are numbers of at least 0, and every row has one.
 pub(crate) fn check_weight(schema: &Schema, name: &str, problem: &mut impl FnMut(String)) {
     let Some(index) = schema.columns.iter().position(|column| column.name == name) else {
         let nearest = crate::request::suggest::nearest(name, schema.columns.iter().map(|column| column.name.as_str()));
-        return problem(format!("sample_weight names column '{name}', which is not there{nearest}"));
+        return problem(format!("sample_weight names column '{name}', which the dataset does not have{nearest}"));
     };
     let column = &schema.columns[index];
     if schema.targets.contains(&index) {
         problem(format!("column '{name}' cannot be both target and sample weight"));
     } else if column.kind != ColumnKind::Numeric {
-        problem(format!("the sample weights in column '{name}' must be numbers"));
+        problem(format!("column '{name}' holds no numbers; sample_weight needs a numeric column"));
     } else if column.missing > 0 {
-        problem(format!("the sample weights in column '{name}' have {} missing cells", column.missing));
+        problem(format!("column '{name}' has {} missing cells; every row needs a sample weight", column.missing));
     } else if column.min.is_some_and(|least| least < 0.0) {
-        problem(format!("the sample weights in column '{name}' must not be negative"));
+        problem(format!("column '{name}' holds negative numbers; sample weights must be 0 or more"));
     } else if column.max == Some(0.0) {
-        problem(format!("the sample weights in column '{name}' are all zero"));
+        problem(format!("the sample weights in column '{name}' are all 0; at least one must be above 0"));
     } else if schema.columns.len() <= schema.targets.len() + 1 {
-        problem(format!("without the sample weights in column '{name}' there is no input left"));
+        problem(format!("column '{name}' is the only input; it cannot be the sample weight"));
     }
 }

@@ -1,4 +1,4 @@
-//! Choices of a spec that must fit each other: kernel, bandwidth, map, sampling, count, scaling.
+//! Choices of a spec that depend on each other: kernel, bandwidth, map, sampling, count, scaling.
 
 use super::fields::Fields;
 use crate::dataset::ScalingRule;
@@ -30,7 +30,7 @@ pub(crate) fn check_kernel(fields: &Fields) -> KernelShape {
         ("bandwidth", shape.has_bandwidth()),
     ] {
         if fields.has(name) && !belongs {
-            fields.problem(name, format!("the {} kernel has none", shape.name()));
+            fields.problem(name, format!("the {} kernel has no {name}; remove it", shape.name()));
         }
     }
     shape
@@ -55,7 +55,7 @@ pub(crate) fn check_map(features: &Fields, kernel: KernelShape) -> MapKind {
     let map = features.choice("map", serving[0], &maps);
     if !serving.contains(&map) {
         let names: Vec<&str> = maps.iter().filter(|(_, map)| serving.contains(map)).map(|(name, _)| *name).collect();
-        features.problem("map", format!("the {} kernel takes {}", kernel.name(), names.join(" or ")));
+        features.problem("map", format!("the {} kernel needs map {}", kernel.name(), names.join(" or ")));
     }
     map
 }
@@ -77,7 +77,7 @@ pub(crate) fn check_sampling(features: &Fields, kernel: KernelShape) -> Sampling
 pub(crate) fn check_count(features: &Fields, map: MapKind, most: u64) -> usize {
     let per_draw = map.columns_per_draw() as u64;
     let requirement = match map {
-        MapKind::Pair => format!("an even number from 2 to {most}: the pair map makes two columns of each draw"),
+        MapKind::Pair => format!("an even number from 2 to {most}: map pair makes two columns from each draw"),
         MapKind::Phase | MapKind::Sign | MapKind::Spline | MapKind::Linear | MapKind::Points => {
             format!("a whole number from 1 to {most}")
         }
@@ -87,17 +87,21 @@ pub(crate) fn check_count(features: &Fields, map: MapKind, most: u64) -> usize {
     features.integer("count", default, fits, &requirement) as usize
 }
 
-/// What exact kernel ridge regression has no use for.
+/// Refuses fields that exact kernel ridge regression does not use.
 pub(crate) fn refuse_for_exact(checked: &TrainSpec, spec: &Fields, features: &Fields) {
     for name in ["count", "map", "sampling"].into_iter().filter(|name| features.has(name)) {
-        features.problem(name, "learner exact_krr draws no features".into());
+        features.problem(name, "learner exact_krr draws no features; remove it".into());
     }
     for (name, asked, reason) in [
-        ("spread", checked.spread, "is kept by random-feature models, not by exact_krr"),
-        ("error_bars", checked.error_bars, "tell the distance to the exact method, which exact_krr is"),
-        ("updatable", checked.updatable, "is for sums over features, of which exact_krr has none"),
-        ("sample_weight", checked.sample_weight.is_some(), "is not taken by exact_krr: every row counts the same"),
-        ("lambda", checked.lambda == LambdaRule::Certified, "is certified by theorems on random features alone"),
+        ("spread", checked.spread, "is not available with learner exact_krr; remove it"),
+        ("error_bars", checked.error_bars, "measure the distance to the exact method, which exact_krr is; remove them"),
+        ("updatable", checked.updatable, "needs sums over features, which exact_krr does not have; remove it"),
+        ("sample_weight", checked.sample_weight.is_some(), "is not available with learner exact_krr; remove it"),
+        (
+            "lambda",
+            checked.lambda == LambdaRule::Certified,
+            "'certified' comes from theorems on random features; use 'search', 'inverse_sqrt_n' or a number",
+        ),
     ] {
         if asked {
             spec.problem(name, reason.into());
@@ -105,7 +109,7 @@ pub(crate) fn refuse_for_exact(checked: &TrainSpec, spec: &Fields, features: &Fi
     }
 }
 
-/// A rule, or none where it is to be searched for together with the bandwidth, as it is by default then.
+/// The rule; none where it is searched together with the bandwidth, which is the default when that is searched.
 pub(crate) fn check_scaling(spec: &Fields, kernel: KernelShape, bandwidth: BandwidthRule) -> Option<ScalingRule> {
     let of_spline = matches!(kernel, KernelShape::Spline { .. });
     let default = match bandwidth {
@@ -125,9 +129,12 @@ pub(crate) fn check_scaling(spec: &Fields, kernel: KernelShape, bandwidth: Bandw
         ],
     );
     if of_spline && !matches!(scaling, Some(ScalingRule::Unit | ScalingRule::None)) {
-        spec.problem("scaling", "the spline kernel lives on [0, 1]; use unit, or none for inputs that do".into());
+        spec.problem(
+            "scaling",
+            "the spline kernel is defined on [0, 1]; use unit, or none if the inputs are in that range".into(),
+        );
     } else if scaling.is_none() && bandwidth != BandwidthRule::Search {
-        spec.problem("scaling", "is searched for together with the bandwidth: set that to search, too".into());
+        spec.problem("scaling", "is searched together with the bandwidth; set kernel.bandwidth to search too".into());
     }
     scaling
 }

@@ -1,11 +1,11 @@
-//! Reading a JSON object field by field, with every problem placed.
+//! Reads a JSON object field by field and collects every problem with its place.
 
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 
-/// One JSON object being read. Problems of all objects of a request collect in one list, so that a
+/// One JSON object being read. The problems of all objects of a request are collected in one list, so that a
 /// user sees them all at once.
 pub(crate) struct Fields<'a> {
     pointer: String,
@@ -107,17 +107,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text that is not empty.
+    /// A string that is not empty.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let value = self.get(name)?;
         let text = value.as_str().filter(|text| !text.is_empty());
         if text.is_none() {
-            self.problem(name, "must be a text".into());
+            self.problem(name, "must be a string that is not empty".into());
         }
         text.map(str::to_owned)
     }
 
-    /// True or false.
     pub(crate) fn boolean(&self, name: &str, default: bool) -> bool {
         match self.get(name).map(Value::as_bool) {
             None => default,

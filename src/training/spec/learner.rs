@@ -17,7 +17,7 @@ pub enum Learner {
     Hinge,
     /// Squared hinge loss, likewise.
     SquaredHinge,
-    /// Squared error over the kernel's own space, no features: exact kernel ridge regression, the yardstick.
+    /// Squared error over the kernel's own space, no features: exact kernel ridge regression, the reference.
     ExactKrr,
 }
 
@@ -31,7 +31,7 @@ impl Learner {
         ("exact_krr", Self::ExactKrr),
     ];
 
-    /// The one to take where none is named.
+    /// The default.
     pub fn for_task(task: Task) -> Self {
         match task {
             Task::Regression => Self::Ridge,

@@ -1,19 +1,18 @@
-//! What training costs before it starts.
+//! The memory a training will need, estimated before it starts.
 
 use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
-use crate::solver::{DENSE_ROWS, pool_multiple};
-use crate::training::fit::bandwidth::CELLS_AT_ONCE;
+use crate::solver::{DENSE_ROWS, PROBES, pool_multiple};
 use crate::training::{BandwidthRule, GuaranteeSpec, LambdaRule, TrainSpec};
 
 /// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
 /// and for two panels of a block to stay in the second cache.
 pub(crate) const BLOCK_ROWS: usize = 512;
 
-const F64: u64 = 8;
+/// Columns are sorted in groups of about this many cells at once.
+pub(crate) const SORTED_CELLS: usize = 1 << 24;
 
-/// Random vectors that the trace of the kernel matrix is estimated with: a system of so many right sides.
-const TRACE_PROBES: u64 = 12;
+const F64: u64 = 8;
 
 /// Peak bytes of measuring what a training by `spec` left out: the exact solve, however many rows there are.
 pub fn estimate_certification(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
@@ -44,15 +43,15 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * schema.columns.len() as u64) * F64;
     let solves_exactly = spec.is_exact() || (is_ridge && training_rows <= spec.guarantees.exact_rows as u64);
     let exact = if solves_exactly {
-        // A preconditioner takes what is left of the budget; few rows are solved densely. The rows are held by
+        // A factor of many rows or a preconditioner takes what is left of the budget; few rows are always factored. The rows are held by
         // coordinates too, and by the model if it is the exact method.
         let copies = if spec.is_exact() { 8 } else { 4 };
-        let right_sides = outputs.max(TRACE_PROBES);
+        let right_sides = outputs.max(PROBES as u64);
         training_rows * (3 * training_rows.min(DENSE_ROWS as u64) + copies * d + 40 * right_sides) * F64
     } else {
         0
     };
-    let sorting = if spec.kernel == KernelShape::Laplace { (CELLS_AT_ONCE as u64).min(rows * d) * F64 } else { 0 };
+    let sorting = if spec.kernel == KernelShape::Laplace { (SORTED_CELLS as u64).min(rows * d) * F64 } else { 0 };
     let frequencies = s * d * F64;
     // A pool of features is looked at where the fit is done: its Gram matrix, the factor of it, and products of blocks.
     let of_features = is_ridge && !spec.is_exact() && spec.sampling.draws_are_independent();
@@ -98,7 +97,7 @@ mod tests {
         let (schema, threads) = (schema(100_000), 2);
         let (training, certifying) =
             (estimate_memory(&spec, &schema, threads), estimate_certification(&spec, &schema, threads));
-        assert!(certifying > training + 80_000 * 40 * TRACE_PROBES * F64, "{training} {certifying}");
+        assert!(certifying > training + 80_000 * 40 * PROBES as u64 * F64, "{training} {certifying}");
         let raw = json!({"features": {"count": 64}, "guarantees": {"exact_rows": 80_000}});
         let at_once = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 64 }).unwrap();
         assert_eq!(estimate_memory(&at_once, &schema, threads), certifying);

@@ -1,22 +1,22 @@
 //! A training spec: raw JSON in, checked choices out.
 
-/// Reading a JSON object field by field, with every problem placed.
+/// Reads a JSON object field by field.
 pub(crate) mod fields;
 
 /// What is minimised.
 pub(crate) mod learner;
 
-/// How λ and bandwidth are chosen.
+/// The rules a spec chooses from.
 pub(crate) mod rules;
 
 /// What to train: raw JSON to a checked spec.
 pub(crate) mod train_spec;
 
-/// Choices of a spec that must fit each other.
+/// Choices of a spec that depend on each other.
 pub(crate) mod check_kernel;
 
-/// What a spec demands of a data set.
+/// Whether a spec and a dataset fit together.
 pub(crate) mod check_dataset;
 
-/// What training costs before it starts.
+/// The memory a training will need.
 pub(crate) mod memory;

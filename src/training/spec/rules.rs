@@ -1,8 +1,29 @@
-//! How λ and the bandwidth are chosen, and what the guarantees are computed for.
+//! The rules a spec chooses from, and what the guarantees are computed for.
 
 use super::fields::Fields;
 use crate::theory::SMALLEST_DELTA;
 use serde_json::{Value, json};
+
+/// A rule that a spec gives as a word, or as a number above 0.
+trait WordOrNumber: Copy + PartialEq + 'static {
+    /// Every rule that has a word; the first is the default.
+    const WORDS: &'static [(&'static str, Self)];
+
+    fn from_number(number: f64) -> Self;
+
+    /// The number of a rule that is one.
+    fn number(self) -> Option<f64>;
+
+    fn read(fields: &Fields, name: &str) -> Self {
+        let fixed = |value: f64| (value > 0.0 && value.is_finite()).then(|| Self::from_number(value));
+        fields.choice_or_number(name, Self::WORDS[0].1, Self::WORDS, fixed, "a number above 0")
+    }
+
+    fn write(self) -> Value {
+        let word = Self::WORDS.iter().find(|(_, rule)| *rule == self).map(|(word, _)| *word);
+        self.number().map_or_else(|| json!(word), |number| json!(number))
+    }
+}
 
 /// How λ is chosen. λ is per sample everywhere: (1/n)Σ(yᵢ−f(xᵢ))² + λ‖w‖².
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,24 +38,26 @@ pub enum LambdaRule {
     Fixed(f64),
 }
 
+impl WordOrNumber for LambdaRule {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("search", Self::Search), ("inverse_sqrt_n", Self::InverseSqrtN), ("certified", Self::Certified)];
+
+    fn from_number(number: f64) -> Self {
+        Self::Fixed(number)
+    }
+
+    fn number(self) -> Option<f64> {
+        if let Self::Fixed(number) = self { Some(number) } else { None }
+    }
+}
+
 impl LambdaRule {
     pub(crate) fn check(spec: &Fields) -> Self {
-        spec.choice_or_number(
-            "lambda",
-            Self::Search,
-            &[("search", Self::Search), ("inverse_sqrt_n", Self::InverseSqrtN), ("certified", Self::Certified)],
-            |value| (value > 0.0 && value.is_finite()).then_some(Self::Fixed(value)),
-            "a number above 0",
-        )
+        Self::read(spec, "lambda")
     }
 
     pub(crate) fn to_json(self) -> Value {
-        match self {
-            Self::Search => json!("search"),
-            Self::InverseSqrtN => json!("inverse_sqrt_n"),
-            Self::Certified => json!("certified"),
-            Self::Fixed(value) => json!(value),
-        }
+        self.write()
     }
 }
 
@@ -51,25 +74,41 @@ pub enum BandwidthRule {
     Fixed(f64),
 }
 
+impl WordOrNumber for BandwidthRule {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("mean_distance", Self::MeanDistance), ("median", Self::Median), ("search", Self::Search)];
+
+    fn from_number(number: f64) -> Self {
+        Self::Fixed(number)
+    }
+
+    fn number(self) -> Option<f64> {
+        if let Self::Fixed(number) = self { Some(number) } else { None }
+    }
+}
+
 impl BandwidthRule {
     pub(crate) fn check(kernel: &Fields) -> Self {
-        kernel.choice_or_number(
-            "bandwidth",
-            Self::MeanDistance,
-            &[("mean_distance", Self::MeanDistance), ("median", Self::Median), ("search", Self::Search)],
-            |value| (value > 0.0 && value.is_finite()).then_some(Self::Fixed(value)),
-            "a number above 0",
-        )
+        Self::read(kernel, "bandwidth")
     }
 
     pub(crate) fn to_json(self) -> Value {
-        match self {
-            Self::MeanDistance => json!("mean_distance"),
-            Self::Median => json!("median"),
-            Self::Search => json!("search"),
-            Self::Fixed(value) => json!(value),
-        }
+        self.write()
     }
+}
+
+/// How classes count against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClassWeight {
+    /// In proportion to their rows.
+    None,
+    /// All the same.
+    Balanced,
+}
+
+impl ClassWeight {
+    /// All of them with their names in a spec.
+    pub(crate) const ALL: [(&'static str, Self); 2] = [("none", Self::None), ("balanced", Self::Balanced)];
 }
 
 /// What intervals are measured in.
@@ -86,7 +125,7 @@ impl IntervalRule {
         let rules = [("constant", Self::Constant), ("scaled", Self::Scaled)];
         let rule = spec.choice("intervals", Self::Constant, &rules);
         if rule == Self::Scaled && !spread {
-            spec.problem("intervals", "are scaled by the predictive spread: set spread to true, too".into());
+            spec.problem("intervals", "scaled intervals use the predictive spread; set spread to true".into());
         }
         rule
     }
@@ -110,7 +149,7 @@ pub const LARGEST_EXACT_ROWS: u64 = 200_000;
 
 /// δ of an object that may have one.
 pub(crate) fn check_delta(fields: &Fields) -> f64 {
-    let expected = format!("a number between 0 and 1, from {SMALLEST_DELTA:e} on");
+    let expected = format!("a number from {SMALLEST_DELTA:e} to below 1");
     fields.number("delta", DEFAULT_DELTA, |delta| (SMALLEST_DELTA..1.0).contains(&delta), &expected)
 }
 

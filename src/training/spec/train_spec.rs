@@ -5,13 +5,12 @@ use super::check_kernel::{
 };
 use super::fields::Fields;
 use super::learner::Learner;
-use super::rules::{BandwidthRule, GuaranteeSpec, IntervalRule, LambdaRule};
+use super::rules::{BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LambdaRule};
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
 use crate::request::problem::Problem;
 use crate::theory::ours::relative::smallest_certified_ridge;
-use crate::training::rows::classes::ClassWeight;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
@@ -33,7 +32,7 @@ use std::cell::RefCell;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainSpec {
-    /// What is minimised; by the task where it is not said.
+    /// What is minimised; by default, that of the task.
     pub learner: Option<Learner>,
     /// How classes count against each other.
     pub class_weight: ClassWeight,
@@ -41,7 +40,7 @@ pub struct TrainSpec {
     pub kernel: KernelShape,
     /// Its bandwidth, for kernels that have one.
     pub bandwidth: BandwidthRule,
-    /// s; of the exact learner that of the features its searches look at.
+    /// s; for the exact learner, that of the features its search uses.
     pub feature_count: usize,
     /// Frequencies to columns.
     pub map: MapKind,
@@ -67,7 +66,7 @@ pub struct TrainSpec {
     pub sample_weight: Option<String>,
     /// Share of the labelled rows held out to measure the error.
     pub validation_fraction: f64,
-    /// Share of the labelled rows held out for probabilities and for scores; by the task where it is not said.
+    /// Share of the labelled rows held out for probabilities and for scores; by default, that of the task.
     pub calibration_fraction: Option<f64>,
     /// For the guarantees.
     pub guarantees: GuaranteeSpec,
@@ -84,13 +83,13 @@ const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
 /// Of labels: for their probabilities, and for the scores of label sets.
 const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;
 
-/// Rows that a spec without a word on it trains on.
+/// Training rows under the default shares.
 pub(crate) fn default_training_rows(schema: &Schema) -> u64 {
     let shares = held_out(schema.task, DEFAULT_VALIDATION_FRACTION, None);
     fitted_on(schema, shares)
 }
 
-/// How many of the labelled rows these shares leave; more only where every label has to keep a row.
+/// How many of the labelled rows these shares leave for training; more only where every label must keep a row.
 fn fitted_on(schema: &Schema, held_out: HeldOut) -> u64 {
     let rows = schema.labelled_rows();
     let taken = |share: f64| if share > 0.0 { ((share * rows as f64).round() as u64).max(1) } else { 0 };
@@ -163,10 +162,16 @@ impl TrainSpec {
             guarantees: GuaranteeSpec::check(&spec.object("guarantees", &GuaranteeSpec::FIELDS)),
         };
         if checked.validation_fraction + checked.calibration_fraction.unwrap_or(0.0) >= 1.0 {
-            spec.problem("calibration_fraction", "validation and calibration leave no rows to train on".into());
+            spec.problem(
+                "calibration_fraction",
+                "validation_fraction and calibration_fraction must sum to less than 1".into(),
+            );
         }
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
-            spec.problem("lambda", "no theorem certifies a lambda for unbounded features".into());
+            spec.problem(
+                "lambda",
+                "no theorem certifies a lambda for the features of this kernel; use 'search' or a number".into(),
+            );
         }
         if checked.is_exact() {
             refuse_for_exact(&checked, &spec, &features);
@@ -205,7 +210,7 @@ impl TrainSpec {
         fitted_on(schema, self.held_out(schema.task))
     }
 
-    /// What each column of a data set serves as.
+    /// The role of each column of a dataset.
     pub fn roles(&self, schema: &Schema) -> Roles {
         Roles::of(schema, self.sample_weight.as_deref())
     }

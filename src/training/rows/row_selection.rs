@@ -1,6 +1,6 @@
 //! Which rows a pass goes over: all, or a sample.
 
-use super::passes::Run;
+use super::run::Run;
 use crate::dataset::Part;
 use crate::training::spec::memory::BLOCK_ROWS;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use std::ops::Range;
 /// Rows of a sample that stand next to each other: few, since tables are often sorted, and enough to be read at once.
 const STRETCH_ROWS: usize = 16;
 
-/// Stretches of rows, dealt into blocks.
-pub(crate) struct Blocks(Vec<Vec<Range<usize>>>);
+/// Stretches of rows in blocks of at most [`BLOCK_ROWS`] rows.
+pub(crate) struct RowSelection(Vec<Vec<Range<usize>>>);
 
-impl Blocks {
+impl RowSelection {
     /// All rows.
     fn all(row_count: usize) -> Self {
         let block = |first: usize| std::iter::once(first..row_count.min(first + BLOCK_ROWS)).collect();
@@ -46,20 +46,19 @@ impl Blocks {
 }
 
 impl Run<'_> {
-    /// Every block.
-    pub(crate) fn all_blocks(&self) -> Blocks {
-        Blocks::all(self.rows.row_count())
+    pub(crate) fn all_rows(&self) -> RowSelection {
+        RowSelection::all(self.rows.row_count())
     }
 
-    /// Blocks spread evenly over the table with about `wanted` training rows.
-    pub(crate) fn sample_blocks(&self, wanted: usize) -> Blocks {
-        self.sample_of(&self.all_blocks(), wanted)
+    /// Rows spread evenly over the table, about `wanted` of them for training.
+    pub(crate) fn sample(&self, wanted: usize) -> RowSelection {
+        self.sample_of(&self.all_rows(), wanted)
     }
 
-    /// The same over the rows of other blocks, so that all of its rows are among theirs.
-    pub(crate) fn sample_of(&self, blocks: &Blocks, wanted: usize) -> Blocks {
-        let available = blocks.0.iter().flatten().map(|rows| self.rows.count_in(rows, Part::Training)).sum();
-        if wanted >= available { Blocks(blocks.0.clone()) } else { blocks.thinned(wanted, available) }
+    /// About `wanted` training rows of a selection, spread evenly over it.
+    pub(crate) fn sample_of(&self, rows: &RowSelection, wanted: usize) -> RowSelection {
+        let available = rows.0.iter().flatten().map(|rows| self.rows.count_in(rows, Part::Training)).sum();
+        if wanted >= available { RowSelection(rows.0.clone()) } else { rows.thinned(wanted, available) }
     }
 }
 
@@ -68,8 +67,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn rows(blocks: &Blocks) -> HashSet<usize> {
-        blocks.iter().flatten().cloned().flatten().collect()
+    fn rows(selection: &RowSelection) -> HashSet<usize> {
+        selection.iter().flatten().cloned().flatten().collect()
     }
 
     /// A leave-one-out residual is one only for a row that took part in the fit: samples of samples are nested, of the
@@ -77,7 +76,7 @@ mod tests {
     #[test]
     fn samples_are_nested_and_spread_over_the_table() {
         for row_count in [1, 15, 700, 30_000, 100_003, 500_000] {
-            let all = Blocks::all(row_count);
+            let all = RowSelection::all(row_count);
             assert_eq!(rows(&all).len(), row_count);
             let coarse = all.thinned(16_384.min(row_count), row_count);
             let available = rows(&coarse).len();

@@ -1,0 +1,42 @@
+//! What the rows tell about a fit.
+
+use super::calibration::calibrated;
+use super::conformal_scores::ConformalScores;
+use super::errors::errors;
+use super::feature_jackknife::jackknife;
+use super::scored_function::ScoredFunction;
+use crate::model::{ErrorReport, Head, TargetCoding};
+use crate::training::fit::Fit;
+use crate::training::rows::run::Run;
+use crate::training::stage::TrainError;
+use crate::training::{Learner, TrainSpec};
+
+/// Errors, probabilities, scores of intervals, and how much the draw of the features matters.
+pub(crate) struct Assessment {
+    /// With calibrated probabilities.
+    pub(crate) head: Head,
+    pub(crate) errors: ErrorReport,
+    pub(crate) scores: Option<ConformalScores>,
+    /// Estimated mean squared distance to the exact kernel method.
+    pub(crate) jackknife: Option<f64>,
+}
+
+impl Assessment {
+    /// `pooled` is the coding of all fitted rows, where they are those of the run.
+    pub(crate) fn make(
+        run: &Run,
+        function: &ScoredFunction,
+        (fit, head): (&Fit, Head),
+        (spec, learner): (&TrainSpec, Learner),
+        pooled: Option<&TargetCoding>,
+    ) -> Result<Self, TrainError> {
+        let head = calibrated(run, function, head, learner)?;
+        let errors = errors(run, function, &head, fit.training_mse())?;
+        Ok(Self {
+            scores: ConformalScores::measure(run, function, (&head, fit.training_mse()), spec, learner)?,
+            jackknife: jackknife(run, function, fit.lambda, pooled.map(|coding| (spec, coding)))?,
+            errors,
+            head,
+        })
+    }
+}
