@@ -1,6 +1,5 @@
 //! Decision values to labels and probabilities.
 
-
 /// The labels of a classifier and how its decision values lead to them. Two labels share one value,
 /// positive for the second; more have one each.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,6 @@
 //! The predictive spread of a ridge model: how far a new observation may be from its prediction, by
 //! the model's own account.
 
-
 /// The Bayesian linear predictive variance σ̂²(1 + ψᵀ(G+λI)⁻¹ψ/n): ridge regression is the posterior
 /// mean under a gaussian prior on the weights and gaussian noise. An estimate, not a guarantee.
 #[derive(Debug, Clone, PartialEq)]
