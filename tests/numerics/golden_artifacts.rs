@@ -21,8 +21,9 @@ fn golden(format: u32) -> Vec<(PathBuf, Vec<u8>, FittedModel)> {
     let artifacts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "bochner"));
     let read = |path: PathBuf| {
         let bytes = fs::read(&path).unwrap();
-        assert_eq!(read_header(&bytes).unwrap().format_version, format, "{path:?}");
-        let model = read_artifact(bytes.as_slice(), 1 << 30).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        assert_eq!(read_header(&bytes).unwrap().format_version, format, "{}", path.display());
+        let model =
+            read_artifact(bytes.as_slice(), 1 << 30).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         (path, bytes, model)
     };
     artifacts.map(read).collect()
@@ -142,7 +143,9 @@ fn kinds() -> Vec<(&'static str, FittedModel)> {
     let mut balanced = classifier("squared_hinge");
     balanced["class_weight"] = json!("balanced");
     balanced["calibration_fraction"] = json!(0.3);
+    let without_evidence = FittedModel { evidence: None, ..numbers(&plain("gaussian")) };
     vec![
+        ("without-evidence", without_evidence),
         ("certified", numbers(&json!({"features": four, "calibration_fraction": 0.3, "lambda": "certified"}))),
         ("cauchy", numbers(&plain("cauchy"))),
         ("angular", numbers(&plain("angular"))),
@@ -162,7 +165,10 @@ fn kinds() -> Vec<(&'static str, FittedModel)> {
             "exact-matern",
             numbers(&json!({"learner": "exact_krr", "lambda": 0.1, "kernel": {"name": "matern", "nu": 1.2}})),
         ),
-        ("weighted", of_schema(&weighted, |_, _| {})),
+        (
+            "weighted",
+            of_schema(&weighted, |table, _| table.cells.chunks_mut(3).for_each(|row| row[1] = row[1].abs() + 0.5)),
+        ),
         (
             "two-targets",
             of_schema(&json!({"features": four, "calibration_fraction": 0.3}), |_, schema| {

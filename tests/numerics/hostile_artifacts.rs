@@ -243,9 +243,9 @@ fn sections(good: &[u8]) -> Vec<(String, std::ops::Range<usize>)> {
     found
 }
 
-fn section(tag: &[u8; 4], flags: u32, content: &[u8]) -> Vec<u8> {
+fn section(tag: [u8; 4], flags: u32, content: &[u8]) -> Vec<u8> {
     let length = content.len() as u64;
-    [tag, flags.to_le_bytes().as_slice(), &length.to_le_bytes(), content].concat()
+    [&tag, flags.to_le_bytes().as_slice(), &length.to_le_bytes(), content].concat()
 }
 
 fn refusal(mut bytes: Vec<u8>) -> String {
@@ -259,7 +259,7 @@ fn a_section_of_a_later_release_is_skipped_or_refused_by_name() {
     let good = encode(&model).unwrap();
     let first = sections(&good)[0].1.start;
     for at in [first, good.len()] {
-        let with = |flags: u32| [&good[..at], &section(b"METR", flags, &[7; 99]), &good[at..]].concat();
+        let with = |flags: u32| [&good[..at], &section(*b"METR", flags, &[7; 99]), &good[at..]].concat();
         let mut optional = with(0);
         seal(&mut optional);
         assert_eq!(decode(&optional).unwrap(), model);
