@@ -245,7 +245,7 @@ fn sections(good: &[u8]) -> Vec<(String, std::ops::Range<usize>)> {
 
 fn section(tag: [u8; 4], flags: u32, content: &[u8]) -> Vec<u8> {
     let length = content.len() as u64;
-    [&tag, flags.to_le_bytes().as_slice(), &length.to_le_bytes(), content].concat()
+    [tag.as_slice(), flags.to_le_bytes().as_slice(), &length.to_le_bytes(), content].concat()
 }
 
 fn refusal(mut bytes: Vec<u8>) -> String {
