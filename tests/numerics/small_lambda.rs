@@ -78,23 +78,6 @@ fn a_smooth_table_with_a_tiny_lambda_is_solved() {
     assert!((dimension.value - expected).abs() < 1e-2 && dimension.standard_error == 0.0, "{dimension:?} {expected}");
 }
 
-/// Without room for a factor, and with more iterations needed than are allowed, the answer is an error with an action.
-#[test]
-fn a_system_out_of_reach_is_refused_before_its_iterations_are_spent() {
-    let training = inputs(0..3_200);
-    let targets = Array2::from_shape_fn((3_200, 1), |(i, _)| target(&point(i)));
-    let exact = problem(training.view(), targets.view(), 1 << 16);
-    let refused = match exact.solve(None, &|| true) {
-        Err(refused) => refused,
-        Ok(found) => {
-            assert!(!found.evidence.is_trusted(), "{:?}", found.evidence);
-            return;
-        }
-    };
-    assert!(matches!(refused, SolveError::OutOfReach { .. }), "{refused}");
-    assert!(refused.to_string().ends_with("Use a larger lambda, or give jobs more memory."), "{refused}");
-}
-
 /// A request to stop is heard while the system is factored.
 #[test]
 fn a_factorisation_can_be_stopped() {

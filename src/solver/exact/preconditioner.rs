@@ -260,6 +260,14 @@ mod tests {
         trials.iter().map(|trial| trial.preconditioner).collect()
     }
 
+    /// 10 iterations for two of four decades are 20 for all; a residual that does not fall gives no rate.
+    #[test]
+    fn a_trial_that_was_cut_off_is_forecast_by_its_rate() {
+        assert!((forecast(10, 1e-2) - 20.0).abs() < 1e-9);
+        assert!((forecast(7, 1e-5) - 7.0).abs() < 1e-9);
+        assert!(forecast(300, 3.7) > 100_000.0 && forecast(300, 3.7).is_finite());
+    }
+
     /// Where a handful of products solves the system, nothing else is tried.
     #[test]
     fn a_large_ridge_is_left_alone() {
