@@ -23,7 +23,7 @@ class Image(unittest.TestCase):
         try:
             run("docker", "export", "--output", str(archive), container)
         finally:
-            run("docker", "rm", container)
+            run("docker", "rm", "--volumes", container)
         with tarfile.open(archive) as files:
             cls.names = [name for name in files.getnames() if files.getmember(name).isfile()]
             files.extract("usr/local/bin/bochner", cls.folder.name)
