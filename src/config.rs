@@ -13,7 +13,7 @@ use std::str::FromStr;
 /// How the service runs. Each limit's help says what it protects.
 #[derive(Debug, Clone, Args)]
 pub struct Config {
-    /// Address to listen on. The default is loopback, because there is no authentication: whoever reaches the port can
+    /// Address to listen on. The default is loopback, because there is no authentication: anyone who reaches the port can
     /// do anything.
     #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,

@@ -76,7 +76,7 @@ fn rebuild(
 ) -> Result<Database, StartError> {
     let unusable = |cause| StartError::DataDir { path: data_dir.display().to_string(), cause };
     let directory = DataDir::open(data_dir).map_err(unusable)?;
-    // What is left of a database that cannot be used stays for whoever can: SQLite would delete the -wal of an empty one.
+    // The remains of an unusable database are kept, in quarantine: SQLite would delete the -wal of an empty one.
     if matches!(mismatch.cause, Cause::Damaged | Cause::NoDatabase) {
         for ending in ["", "-wal", "-shm"] {
             let mut file = directory.database().into_os_string();

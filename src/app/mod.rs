@@ -112,7 +112,7 @@ impl App {
         let artifacts = registry.clone();
         let verify = std::thread::Builder::new().name("verify-artifacts".into());
         verify.spawn(move || artifacts.quarantine_damaged()).map_err(StartError::Threads)?;
-        let model_cache = make_shelf(&config, &registry, &metrics).map_err(StartError::Threads)?;
+        let model_cache = open_model_cache(&config, &registry, &metrics).map_err(StartError::Threads)?;
         let runner = TrainingJobs {
             datasets: datasets.clone(),
             registry: registry.clone(),
@@ -142,7 +142,7 @@ impl App {
     }
 }
 
-fn make_shelf(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<ModelCache> {
+fn open_model_cache(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<ModelCache> {
     let limits = BatchLimits {
         batch_rows: config.max_batch_rows,
         queue_delay: Duration::from_micros(config.max_queue_delay_us),

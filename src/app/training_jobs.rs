@@ -112,7 +112,7 @@ impl TrainingJobs {
         Ok((dataset, table))
     }
 
-    /// Makes a model ready, then visible: nobody who asks for the newest version waits for it or meets one that fails.
+    /// Makes a model ready, then visible: a request for the newest version neither waits for it nor gets one that fails.
     fn publish(
         &self,
         job: &Job,

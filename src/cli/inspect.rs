@@ -33,8 +33,8 @@ fn describe(bytes: &[u8]) -> Result<Value, crate::model::ArtifactError> {
         "artifact_sha256": header.sha256,
         "dataset": model.dataset,
     });
-    if let (Value::Object(description), Value::Object(told)) = (&mut description, model.describe()) {
-        description.extend(told);
+    if let (Value::Object(description), Value::Object(members)) = (&mut description, model.describe()) {
+        description.extend(members);
     }
     Ok(description)
 }

@@ -40,7 +40,7 @@ async fn run(config: Config) -> Result<(), String> {
     tracing::info!(%address, data_dir = %data_dir.display(), version = env!("CARGO_PKG_VERSION"), "listening");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "listening beyond loopback without authentication: whoever reaches the port can do anything; put a proxy with authentication in front"
+            "listening beyond loopback without authentication: anyone who reaches the port can do anything; put a proxy with authentication in front"
         );
     }
     if welcome {

@@ -21,7 +21,7 @@ pub struct UploadOptions {
     pub name: Option<String>,
     /// Name of the target column, or several with commas between; the last column if absent.
     pub target: Option<String>,
-    /// What is to be predicted; told by the target's kind if absent.
+    /// What is to be predicted; derived from the kind of the target if absent.
     pub task: Option<Task>,
     /// Columns that must be numbers.
     pub numeric: Vec<String>,

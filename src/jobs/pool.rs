@@ -162,7 +162,7 @@ impl JobPool {
 
 impl JobQueue {
     pub(super) fn changed(&self, id: &str) {
-        // An error means that nobody listens.
+        // Sending fails only without listeners.
         let _ = self.changes.send(id.to_owned());
     }
 

@@ -16,7 +16,7 @@ const NOT_DEFINITE: &str = "the matrix is not positive definite to rounding";
 /// Overwrites the lower triangle of `matrix`, the only one read, with L.
 pub fn lower_factor<T: Real>(matrix: Array2<T>, threads: usize) -> Result<Array2<T>, FactorError> {
     let factor = lower_factor_while(matrix, threads, |_| true)?;
-    Ok(factor.expect("nobody asked to stop"))
+    Ok(factor.expect("it was not asked to stop"))
 }
 
 /// The same, but `go_on` is asked after each column of tiles, with the share of the work that is done, and ends the work
@@ -116,7 +116,7 @@ impl Cholesky {
 
     /// tr A⁻¹.
     pub fn inverse_trace(&self) -> f64 {
-        self.inverse_trace_while(1, |_| true).expect("nobody asked to stop")
+        self.inverse_trace_while(1, |_| true).expect("it was not asked to stop")
     }
 
     /// The same, asking now and then whether to go on, with the share of the work that is done; none if not. It is

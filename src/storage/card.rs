@@ -59,7 +59,7 @@ impl<T: Serialize + for<'de> Deserialize<'de> + PartialEq> Card<T> {
         file.publish(path)
     }
 
-    /// The same where nobody can be told of a failure: the next start writes it again.
+    /// The same if a failure cannot be reported: the next start writes the card again.
     pub fn write_or_warn(&self, directory: &DataDir, path: &Path) {
         if let Err(error) = self.write(directory, path) {
             tracing::warn!(card = %path.display(), %error, "a card could not be written; the next start tries again");

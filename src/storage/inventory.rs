@@ -1,4 +1,4 @@
-//! Which files of a data directory are ours, told by name and by first bytes. All others belong to somebody else.
+//! Which files of a data directory are ours, by name and first bytes. All others are left alone.
 
 use super::card::MAGIC as CARD_MAGIC;
 use super::files::{DataDir, at_path};

@@ -103,7 +103,7 @@ impl ModelCache {
             }
         };
         let mut state = self.state();
-        // Two references, the map's and ours, mean that nobody waits for the lock. Otherwise it stays, so that
+        // Two references, the map's and ours, mean that no request waits for the lock. Otherwise it stays, so that
         // later requests find the same one.
         if Arc::strong_count(&loading) <= 2 {
             state.loading.remove(&version.artifact);

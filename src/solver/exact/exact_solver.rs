@@ -98,7 +98,7 @@ impl ExactProblem<'_> {
     }
 }
 
-/// The factor of K + nλI; what progress was told so far is `reached`.
+/// The factor of K + nλI. `reached` is the progress reported so far.
 fn factor(matrix: &KernelMatrix<f64>, ridge: f64, watch: Watch, reached: f64) -> Result<Cholesky, SolveError> {
     let system = matrix.lower_triangle(matrix.points().count() as f64 * ridge, watch.go_on)?;
     let go_on = |done: f64| {
@@ -241,8 +241,8 @@ impl ExactSolver {
             let tolerance = if in_double { needed } else { (0.5 * needed).max(INNER_TOLERANCE) };
             let inner = Goal { tolerance, iteration_limit: limit - iterations };
             let multiply = |v: &Array2<f64>| self.multiply(v, in_double, watch.go_on);
-            let told = |ratio: f64| goal.tell(relative * ratio, reached, watch);
-            let correction = conjugate_gradients(multiply, low_rank, &residual, &inner, &told)?;
+            let report = |ratio: f64| goal.report(relative * ratio, reached, watch);
+            let correction = conjugate_gradients(multiply, low_rank, &residual, &inner, &report)?;
             coefficients += &correction.solution;
             iterations += correction.iterations;
             corrections += 1;
@@ -311,7 +311,7 @@ impl RightSide<'_> {
     }
 
     /// Tells how far a residual is, where that is further than what was reached so far.
-    fn tell(&self, relative: f64, reached: &Cell<f64>, watch: Watch) {
+    fn report(&self, relative: f64, reached: &Cell<f64>, watch: Watch) {
         let fraction = (relative.ln() / self.tolerance.ln()).clamp(0.0, 1.0);
         if fraction > reached.get() {
             reached.set(fraction);

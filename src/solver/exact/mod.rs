@@ -76,7 +76,7 @@ pub struct ExactProblem<'a> {
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
 }
 
-/// Who is told how far a solve is, and asked whether to go on.
+/// Receives the progress of a solve and decides whether it goes on.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     /// Told a number from 0 to 1, never less than before.

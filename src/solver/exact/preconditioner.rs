@@ -20,7 +20,7 @@ const TRIAL: Goal = Goal { tolerance: 1e-4, iteration_limit: 300 };
 const FEWEST_ITERATIONS: usize = 5;
 
 /// What all trials may cost together, as a share of what the solve would cost without a preconditioner: the most that
-/// choosing can cost in vain. Costs are counted; in time it is a tenth at most.
+/// choosing can cost without a gain. Costs are counted; in time it is a tenth at most.
 const TRIAL_COST_SHARE: f64 = 0.07;
 
 /// What multiplies the residuals of conjugate gradients.

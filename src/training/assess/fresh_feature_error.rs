@@ -10,7 +10,7 @@ use ndarray::{ArrayView2, Axis};
 /// Fresh draws.
 const DRAWS: usize = 64;
 
-/// Of the fresh draws; nobody is likely to choose it for a model.
+/// Seed of the fresh draws, unlike any that a user is likely to choose.
 const SEED: u64 = 0xf2e5_4fea_7012_e500;
 
 /// Rows it is evaluated on.

@@ -6,7 +6,7 @@ use ndarray::ArrayView1;
 /// Bins of the reliability table.
 const BINS: usize = 10;
 
-/// More labels than this make a confusion matrix that nobody reads.
+/// Above this number of labels the confusion matrix is too large to read and is left out.
 const LARGEST_CONFUSION: usize = 100;
 
 /// The smallest probability a log loss is charged for; anything smaller is rounding.

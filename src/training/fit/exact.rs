@@ -71,7 +71,7 @@ pub(crate) fn fit_exactly(
     })
 }
 
-/// λ, and what a search on random features told.
+/// λ, and the result of the search on random features that chose it.
 struct Search {
     lambda: f64,
     best_is_smallest: bool,

@@ -69,7 +69,7 @@ impl Section {
         }
     }
 
-    /// Without these a prediction would be wrong; the others can be skipped by whoever only predicts.
+    /// Without these a prediction would be wrong; a reader that only predicts can skip the others.
     fn flags(self) -> u32 {
         match self {
             Self::Head | Self::Inputs | Self::Features | Self::Weights => REQUIRED,
