@@ -131,7 +131,7 @@ def test_lengths_that_lie(infer):
         body, headers = binary(size=size)
         refused(infer(body, **headers), word)
     body, headers = binary(tail=BYTES + b"left over")
-    refused(infer(body, **headers), "9 bytes follow")
+    refused(infer(body, **headers), "9 bytes after the last binary tensor")
     body, headers = binary(tail=b"")
     refused(infer(body, **headers), "0 bytes are left")
 
@@ -151,7 +151,7 @@ def test_shapes_that_lie(infer):
         # Under another name it could be one of the columns.
         refused(infer({"inputs": [{**flat, "name": "other"}]}), "/inputs", "there is no input 'a'")
     for shape in ([6], [1, 6], [3, 2]):
-        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape", "nested: [2, 3]")
+        refused(infer({"inputs": [{**TENSOR, "shape": shape, "data": ROWS}]}), "/inputs/0/shape", "differs from the nesting of data, [2, 3]")
     ragged = [ROWS[0] + ROWS[1][:1], ROWS[1][1:]]
     refused(infer({"inputs": [{**TENSOR, "data": ragged}]}), "/inputs/0/data", "ragged")
     # Rows that cost the sender nothing cost us nothing.

@@ -242,7 +242,7 @@ def test_repository(service, client):
     client.load_model("spare")
     assert client.is_model_ready("spare") and state()["spare", "1"] == "READY"
     same_bits(client.infer("spare", matrix(numbers())).as_numpy("value"), before)
-    refused(lambda: client.load_model("spare", config="{}"), "/parameters/config", "there are no parameters")
+    refused(lambda: client.load_model("spare", config="{}"), "/parameters/config", "send no parameters")
     refused(lambda: client.load_model("nobody"), "nobody")
     refused(lambda: client.unload_model("nobody"), "nobody")
 

@@ -60,7 +60,9 @@ async fn updates_that_cannot_be_are_refused_with_the_reason() {
     assert!(body["detail"].as_str().unwrap().contains("updatable"), "{body}");
     service.upload("name=purple", part(200, 50).replace("red", "purple")).await.ok(201);
     service.upload("name=narrow", "x,y\n1,2\n2,3\n3,5\n").await.ok(201);
-    for (dataset, part) in [("purple", "'purple', which was not there"), ("narrow", "needs column 'colour'")] {
+    for (dataset, part) in
+        [("purple", "'purple', which the training data did not have"), ("narrow", "needs column 'colour'")]
+    {
         let body = update(&service, "waves", &json!({"dataset": dataset})).await.refused(422, "invalid_job");
         assert!(body["errors"].to_string().contains(part), "{body}");
     }
