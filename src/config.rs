@@ -18,15 +18,39 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
+    /// Hosts that the service answers for in addition to loopback and to the address it listens on, separated by commas,
+    /// without ports: the names under which clients or a proxy reach it. A web page that resolves its own name to this
+    /// address is refused, and so are requests of pages from hosts that are not listed.
+    #[arg(long, env = "BOCHNER_ALLOWED_HOSTS", value_delimiter = ',', value_parser = host_name)]
+    pub allowed_hosts: Vec<String>,
+
+    /// Let clients load and unload models by /v2/repository/models/{model}/load and unload. An unloaded model answers
+    /// nobody.
+    #[arg(long, env = "BOCHNER_ALLOW_MODEL_CONTROL")]
+    pub allow_model_control: bool,
+
     /// Directory for datasets, models and the job queue. Only one process at a time can use it.
     #[arg(long, env = "BOCHNER_DATA_DIR", default_value = "./data")]
     pub data_dir: PathBuf,
 
-    /// Idle timeout of connections in seconds: between requests, while the head of a request arrives, and while a client
-    /// does not read its response. Protects sockets from clients that are gone or too slow. Keep it longer than the idle
+    /// Idle timeout of connections in seconds: between requests, and while a client does not read its response. Protects sockets from clients that are gone or too slow. Keep it longer than the idle
     /// timeout of a proxy in front.
     #[arg(long, env = "BOCHNER_CONNECTION_IDLE_SECONDS", default_value_t = 75, value_parser = at_least_one_u64)]
     pub connection_idle_seconds: u64,
+
+    /// Seconds in which the head of a request must arrive. Protects connections from clients that send it byte by byte.
+    #[arg(long, env = "BOCHNER_HEAD_TIMEOUT_SECONDS", default_value_t = 20, value_parser = at_least_one_u64)]
+    pub head_timeout_seconds: u64,
+
+    /// Connections that are open at the same time, at most as many as the limit of open files leaves room for. More are
+    /// answered with 503, except for health checks. Protects memory and open files.
+    #[arg(long, env = "BOCHNER_MAX_CONNECTIONS", default_value_t = 4096, value_parser = at_least_one)]
+    pub max_connections: usize,
+
+    /// Connections of one client address that are open at the same time. Default: three quarters of all. Protects other
+    /// clients; a proxy counts as one.
+    #[arg(long, env = "BOCHNER_MAX_CONNECTIONS_PER_ADDRESS", value_parser = at_least_one)]
+    pub max_connections_per_address: Option<usize>,
 
     /// Training jobs that run at the same time. They share cores and memory, so each takes longer.
     #[arg(long, env = "BOCHNER_TRAINING_WORKERS", default_value_t = 1, value_parser = at_least_one)]
@@ -200,6 +224,16 @@ impl fmt::Display for Bytes {
         let whole = |(unit, _): &&(u64, &str)| self.0 > 0 && self.0.is_multiple_of(*unit);
         let (unit, name) = UNITS.iter().find(whole).unwrap_or(&(1, ""));
         write!(f, "{}{name}", self.0 / unit)
+    }
+}
+
+/// A host name or address, as it stands in a `Host` header before the port.
+fn host_name(text: &str) -> Result<String, String> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._[]:".contains(&byte);
+    let has_port = !text.starts_with('[') && text.contains(':');
+    match text.trim() {
+        host if !host.is_empty() && host.bytes().all(is_part) && !has_port => Ok(host.to_owned()),
+        _ => Err("write a host name or an address without a port, an IPv6 address in brackets".into()),
     }
 }
 

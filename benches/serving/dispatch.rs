@@ -10,7 +10,7 @@ mod load;
 #[allow(dead_code)] // shared with the serving bench
 mod server;
 
-use bochner::api;
+use bochner::api::{self, ConnectionLimits};
 use bochner::app::App;
 use bochner::cli::{Cli, Command};
 use bochner::config::Config;
@@ -55,12 +55,14 @@ fn main() {
 /// Serves with the shortcut, or with the plain route table.
 fn serve(folder: &Path, plain: bool) {
     let Command::Serve(config) = Cli::parse_from(["bochner", "serve"]).command else { unreachable!() };
+    let config = Config { data_dir: folder.to_owned(), ..*config };
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let app = App::start(Config { data_dir: folder.to_owned(), ..*config }).unwrap();
+        let app = App::start(config.clone()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("{}", listener.local_addr().unwrap());
         if plain {
-            api::serve(listener, app.dispatch.routes(), Duration::from_secs(60), std::future::pending()).await;
+            let limits = ConnectionLimits::new(&config);
+            api::serve(listener, app.dispatch.routes(), limits, std::future::pending()).await;
         } else {
             app.serve(listener, std::future::pending()).await;
         }

@@ -44,7 +44,7 @@ pub(crate) fn infer(path: &str, rows: &[Vec<f64>]) -> Arc<[u8]> {
 }
 
 fn request(path: &str, header: &str, body: &[u8]) -> Arc<[u8]> {
-    let head = format!("POST {path} HTTP/1.1\r\nhost: bench\r\n{header}\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\ncontent-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat().into()
 }
 

@@ -5,7 +5,10 @@
 
 use super::AppState;
 use super::http::connections::Handler;
+use super::http::cross_site::refuse_form;
+use super::http::drain::drain_on_drop;
 use super::http::extract::ModelPath;
+use super::http::observe::refuse;
 use super::predict::predict;
 use super::routes::router;
 use crate::telemetry::PredictionRoute;
@@ -35,14 +38,22 @@ impl Dispatch {
 }
 
 impl Handler for Dispatch {
-    /// The route table is boxed: a connection has room for the largest future of any request, and moves it.
+    /// Predictions change nothing, so that forms may send them. The route table is boxed: a connection has room for the
+    /// largest future of any request, and moves it.
     async fn handle(&self, parts: Parts, body: Body) -> Response {
-        if parts.method == Method::POST
-            && let Some((route, model)) = prediction_route(parts.uri.path())
-        {
-            return predict(&self.state, route, model, &parts, body).await;
+        let prediction = if parts.method == Method::POST { prediction_route(parts.uri.path()) } else { None };
+        let checked = self.state.hosts.check(&parts).and_then(|()| match prediction {
+            Some(_) => Ok(()),
+            None => refuse_form(&parts.method, &parts.headers),
+        });
+        match (checked, prediction) {
+            (Err(error), _) => {
+                drop(drain_on_drop(body));
+                refuse(&self.state, &parts, &error)
+            }
+            (Ok(()), Some((route, model))) => predict(&self.state, route, model, &parts, body).await,
+            (Ok(()), None) => Box::pin(self.routes.handle(parts, body)).await,
         }
-        Box::pin(self.routes.handle(parts, body)).await
     }
 }
 

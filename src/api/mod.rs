@@ -20,6 +20,7 @@ mod dispatch;
 
 pub use crate::telemetry::PredictionRoute;
 pub use dispatch::Dispatch;
+pub use http::connection_limits::ConnectionLimits;
 pub use http::connections::{Handler, serve};
 pub use http::error_code::ErrorCode;
 pub use routes::router;

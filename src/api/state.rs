@@ -1,5 +1,7 @@
 //! What every handler shares.
 
+use super::http::connection_limits::ConnectionLimits;
+use super::http::cross_site::AllowedHosts;
 use super::http::error::ApiError;
 use super::http::error_code::ErrorCode;
 use crate::config::Config;
@@ -10,8 +12,11 @@ use crate::serving::{ModelCache, ModelCacheError, ReadyModel};
 use crate::telemetry::{Metrics, ShedReason};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
+
+/// Each read takes a thread for a moment. Without a limit, a change of one job that many listen to would start hundreds.
+const EVENT_READS: usize = 4;
 
 /// What every handler shares; a clone is one reference count.
 #[derive(Clone)]
@@ -20,6 +25,7 @@ pub struct AppState(Arc<AppParts>);
 /// The parts of an app.
 pub struct AppParts {
     pub(super) config: Config,
+    pub(super) hosts: AllowedHosts,
     pub(super) datasets: DatasetStore,
     pub(super) jobs: JobPool,
     pub(super) registry: ModelRegistry,
@@ -28,6 +34,8 @@ pub struct AppParts {
     pub(super) uploads: Arc<Semaphore>,
     pub(super) imports: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
+    /// Event streams that read their job at the same time.
+    pub(super) event_reads: Semaphore,
     /// Memory for large bodies, in KiB.
     pub(super) bodies: Arc<Semaphore>,
     /// Memory for large responses, in KiB: what is free, and the whole budget.
@@ -65,7 +73,9 @@ impl AppState {
             uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
             imports: Arc::new(Semaphore::new(1)),
             streams: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
+            event_reads: Semaphore::new(EVENT_READS),
             ready: watch::Sender::new(true),
+            hosts: AllowedHosts::new(&config),
             config,
             datasets,
             jobs,
@@ -80,9 +90,9 @@ impl AppState {
         self.ready.send_replace(false);
     }
 
-    /// How often connections are checked for being idle.
-    pub fn idle_timeout(&self) -> Duration {
-        Duration::from_secs(self.config.connection_idle_seconds)
+    /// The limits of connections.
+    pub fn connection_limits(&self) -> ConnectionLimits {
+        ConnectionLimits::new(&self.config)
     }
 
     pub(super) fn is_ready(&self) -> bool {

@@ -133,7 +133,7 @@ impl App {
     where
         S: Future<Output = ()> + Send,
     {
-        api::serve(listener, self.dispatch.clone(), self.state.idle_timeout(), stop)
+        api::serve(listener, self.dispatch.clone(), self.state.connection_limits(), stop)
     }
 
     /// From now on `/readyz` says no.

@@ -23,7 +23,7 @@ def start(folder, *flags):
 @pytest.fixture(scope="session")
 def service(tmp_path_factory):
     """The built binary, with every table uploaded under its name."""
-    with start(tmp_path_factory.mktemp("service")) as service:
+    with start(tmp_path_factory.mktemp("service"), "--allow-model-control") as service:
         for table in (tables.regression, tables.complete, tables.binary, tables.three_classes, tables.one_input):
             service.upload(table(), table.__name__)
         service.upload(tables.numbers(), "numbers")

@@ -37,6 +37,7 @@ async fn an_alias_is_made_moved_and_deleted() {
     assert_eq!(second, predict(&service, "waves").await);
     assert_ne!(second["predictions"], first["predictions"]);
     assert_eq!(service.put(LIVE, &json!({"version": 2})).await.ok(200)["version"], 2); // twice is once
+    assert_eq!(service.put(LIVE, &json!({"version": 2.0})).await.ok(200)["version"], 2); // an integer in JSON Schema
 
     service.call("DELETE", LIVE).await.ok(204);
     service.post("/api/v1/models/waves@live/predict", &rows()).await.refused(404, "alias_not_found");
@@ -83,7 +84,7 @@ async fn what_an_alias_leads_to_is_not_deleted() {
 async fn aliases_that_cannot_be() {
     let service = Service::with_model().await;
     let at = |alias: &str| format!("/api/v1/models/waves/aliases/{alias}");
-    for alias in ["3", "007", "-a", ".a", "a%2Fb", "a@b", "a%20b", "%C3%A4", &"x".repeat(65)] {
+    for alias in ["0", "3", "007", &"1".repeat(25), "-a", ".a", "a%2Fb", "a@b", "a%20b", "%C3%A4", &"x".repeat(65)] {
         service.put(&at(alias), &json!({"version": 1})).await.refused(422, "invalid_alias");
         service.call("DELETE", &at(alias)).await.refused(422, "invalid_alias");
         let path = format!("/api/v1/models/waves@{alias}/predict");

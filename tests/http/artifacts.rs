@@ -231,12 +231,15 @@ async fn names_and_versions_that_are_not_there() {
 /// Out of service, and back in it; versions come and go meanwhile.
 #[tokio::test]
 async fn a_model_is_unloaded_and_loaded() {
-    let service = Service::with_model().await;
+    let service = Service::with_model_and(&["--allow-model-control"]).await;
     let before = predict(&service, "waves").await;
     let rows = json!({"rows": [[0.3, "green", true]]});
     service.post("/v2/repository/models/waves/unload", &json!({})).await.ok(200);
     for path in ["/api/v1/models/waves/predict", "/api/v1/models/waves/versions/1/predict"] {
         service.post(path, &rows).await.refused(409, "model_unloaded");
+    }
+    for path in ["guarantees", "spectrum", "versions/1/guarantees", "versions/1/spectrum"] {
+        service.get(&format!("/api/v1/models/waves/{path}")).await.refused(409, "model_unloaded");
     }
     assert_eq!(service.get("/v2/models/waves/ready").await.json()["code"], "model_unloaded");
     assert_eq!(service.post("/invocations", &rows).await.json()["error_code"], "MODEL_UNLOADED");

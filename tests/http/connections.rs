@@ -1,6 +1,7 @@
 //! Connections: what is under way when the service stops, several requests on one, and where a body ends.
 
 use crate::harness::{Service, waves};
+use crate::process::Process;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +17,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
 
 /// A request for the model of `Service::with_model`; `framing` says where its body ends.
 fn request(framing: &str, body: &str) -> String {
-    format!("POST /api/v1/models/waves/predict HTTP/1.1\r\nhost: test\r\n{framing}\r\n\r\n{body}")
+    format!("POST /api/v1/models/waves/predict HTTP/1.1\r\nhost: localhost\r\n{framing}\r\n\r\n{body}")
 }
 
 /// All that comes until the connection ends.
@@ -36,7 +37,7 @@ async fn what_is_under_way_is_answered_when_the_service_stops() {
     let whole = request(&format!("content-length: {}", ROW.len()), ROW);
     let (first, second) = whole.split_at(whole.len() - 5);
     busy.write_all(first.as_bytes()).await.unwrap();
-    idle.write_all(b"GET /livez HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
+    idle.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut answered = [0; 15];
     idle.read_exact(&mut answered).await.unwrap();
     assert_eq!(&answered, b"HTTP/1.1 200 OK");
@@ -56,7 +57,7 @@ async fn requests_in_a_row_are_answered_in_a_row() {
     let service = Service::with_model().await;
     let mut stream = connect(service.listen().await).await;
     let one = request(&format!("content-length: {}", ROW.len()), ROW);
-    let last = one.replacen("host: test", "host: test\r\nconnection: close", 1);
+    let last = one.replacen("host: localhost", "host: localhost\r\nconnection: close", 1);
     stream.write_all(format!("{one}{one}{last}").as_bytes()).await.unwrap();
     let answers = rest(&mut stream).await;
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3, "{answers}");
@@ -81,7 +82,7 @@ async fn an_announced_length_does_not_cut_a_chunked_body() {
 }
 
 fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
 }
 
 #[tokio::test]
@@ -152,4 +153,117 @@ async fn events_of_a_job_that_waits_keep_their_connection() {
     let told = rest(&mut events).await;
     assert!(told.contains("\"status\":\"canceled\""), "{told}");
     service.call("POST", &format!("/api/v1/jobs/{running}/cancel")).await.ok(202);
+}
+
+/// What comes on a new connection for a GET request, which may be cut off.
+async fn ask(address: SocketAddr, path: &str) -> String {
+    let mut stream = connect(address).await;
+    stream.write_all(get(path).replacen("\r\n", "\r\nconnection: close\r\n", 1).as_bytes()).await.unwrap();
+    rest(&mut stream).await
+}
+
+#[tokio::test]
+async fn beyond_the_cap_only_health_is_answered_until_others_end() {
+    for flags in [["--max-connections", "8"], ["--max-connections-per-address", "8"]] {
+        let service = Service::with(&flags);
+        let address = service.listen().await;
+        let mut slow = Vec::new();
+        for _ in 0..100 {
+            let mut stream = connect(address).await;
+            stream.write_all(b"GET /livez HTTP/1.1\r\nhost: lo").await.unwrap();
+            slow.push(stream);
+        }
+        for path in ["/livez", "/readyz", "/v2/health/live", "/v2/health/ready"] {
+            let answer = ask(address, path).await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("nosniff"), "{path}: {answer}");
+        }
+        let refused = ask(address, "/api/v1/models").await;
+        assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("\"code\":\"overloaded\""), "{refused}");
+        assert!(refused.contains("retry-after: 1") && refused.contains("x-request-id: "), "{refused}");
+        drop(slow);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(ask(address, "/api/v1/models").await.starts_with("HTTP/1.1 200 OK"));
+    }
+}
+
+#[tokio::test]
+async fn a_head_must_arrive_in_time_and_an_idle_connection_may_wait() {
+    let service = Service::with(&["--head-timeout-seconds", "1"]);
+    let address = service.listen().await;
+    let (mut idle, mut slow, mut second) = (connect(address).await, connect(address).await, connect(address).await);
+    slow.write_all(b"GET /livez HT").await.unwrap();
+    second.write_all(get("/livez").as_bytes()).await.unwrap();
+    second.read_exact(&mut [0; 15]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    second.write_all(b"GET").await.unwrap(); // the head of another request on the same connection
+    assert_eq!(rest(&mut slow).await, "", "closed without an answer");
+    assert!(rest(&mut second).await.ends_with("{\"live\":true}"), "and nothing after it");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    idle.write_all(get("/livez").as_bytes()).await.unwrap();
+    idle.read_exact(&mut [0; 15]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let service = Service::start();
+    let mut stream = connect(service.listen().await).await;
+    let mut head = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nx: ".to_vec();
+    head.resize(64 << 10, b'x');
+    stream.write_all(&head).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 431");
+}
+
+/// More slow clients than the process may have files open.
+#[test]
+fn slow_clients_do_not_use_up_the_open_files() {
+    use std::io::{Read, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start_with_files(256, folder.path());
+    let before = process.status("VmRSS");
+    let part = format!("GET /livez HTTP/1.1\r\nhost: localhost\r\nx: {}", "x".repeat(60_000));
+    let slow: Vec<_> = (0..300)
+        .map(|_| {
+            let mut stream = process.connect();
+            let _ = stream.write_all(part.as_bytes()); // some are closed meanwhile
+            stream
+        })
+        .collect();
+    let start = std::time::Instant::now();
+    let mut health = process.connect();
+    health.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    health.write_all(get("/livez").as_bytes()).unwrap();
+    health.read_exact(&mut [0; 15]).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    let more = process.status("VmRSS") - before;
+    assert!(more < 40 << 10, "{more} kB for unfinished heads");
+    drop(slow);
+    process.kill();
+}
+
+#[test]
+fn many_event_streams_need_few_threads() {
+    use std::io::{Read, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start(folder.path());
+    process.upload("large", &waves(200_000));
+    let job = process.submit(&json!({"model": "m", "dataset": "large", "spec": {"features": {"count": 4096}}}));
+    let streams: Vec<_> = (0..200)
+        .map(|_| {
+            let mut stream = process.connect();
+            stream.write_all(get(&format!("/api/v1/jobs/{job}/events")).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let most = (0..100).map(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        process.status("Threads")
+    });
+    let most = most.max().unwrap();
+    for mut stream in streams {
+        stream.read_exact(&mut [0; 15]).unwrap();
+    }
+    process.kill();
+    assert!(most < 60, "{most} threads");
 }

@@ -1,7 +1,7 @@
 //! An app on an empty data directory, called without a socket.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use bochner::api::Handler;
 use bochner::app::App;
 use bochner::cli::{Cli, Command};
@@ -97,8 +97,10 @@ impl Service {
         (address, tokio::spawn(self.app.serve(listener, stop)))
     }
 
+    /// Sends a request as a client on this machine would, unless it names a host itself.
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        parts.headers.entry("host").or_insert(HeaderValue::from_static("localhost"));
         let (parts, body) = self.app.dispatch.handle(parts, body).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }
@@ -146,7 +148,12 @@ impl Service {
 
     /// A service with the data set `waves` and the model `waves` trained on it.
     pub(crate) async fn with_model() -> Self {
-        let service = Self::start();
+        Self::with_model_and(&[]).await
+    }
+
+    /// The same with flags.
+    pub(crate) async fn with_model_and(flags: &[&str]) -> Self {
+        let service = Self::with(flags);
         service.upload("name=waves", waves(300)).await.ok(201);
         let job = service.train("waves", "waves", &json!({"features": {"count": 256}, "lambda": 1e-6})).await;
         assert_eq!(job["status"], "succeeded", "{job}");

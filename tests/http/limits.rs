@@ -29,7 +29,7 @@ fn large(bytes: usize) -> String {
 async fn stalled(address: std::net::SocketAddr, path: &str, headers: &str, length: usize, sent: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\n\r\n"
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(sent).await.unwrap();
@@ -38,7 +38,7 @@ async fn stalled(address: std::net::SocketAddr, path: &str, headers: &str, lengt
 
 #[tokio::test]
 async fn a_body_that_stands_still_is_given_up_in_every_dialect() {
-    let service = service(&[]).await;
+    let service = service(&["--allow-model-control"]).await;
     let address = service.listen().await;
     for (path, member) in [
         (PREDICT, "detail"),
@@ -71,7 +71,7 @@ async fn a_body_that_breaks_off_is_unreadable_and_not_too_large() {
     let address = service.listen().await;
     for (framing, sent) in [("content-length: 50", "{\"re"), ("transfer-encoding: chunked", "zz\r\n{}\r\n")] {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let head = format!("POST /v2/repository/index HTTP/1.1\r\nhost: test\r\n{framing}\r\n\r\n{sent}");
+        let head = format!("POST /v2/repository/index HTTP/1.1\r\nhost: localhost\r\n{framing}\r\n\r\n{sent}");
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         let mut answer = String::new();
@@ -115,7 +115,7 @@ async fn answers_that_nobody_takes_share_their_memory() {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut deaf = socket.connect(address).await.unwrap();
-    let head = format!("POST {PREDICT} HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!("POST {PREDICT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
     deaf.write_all(head.as_bytes()).await.unwrap();
     deaf.write_all(body.as_bytes()).await.unwrap();
     let mut first = [0; 400];

@@ -11,6 +11,7 @@ mod classifiers;
 mod connections;
 mod contract;
 mod crashes;
+mod cross_site;
 mod damage;
 mod data_directory;
 mod datasets;

@@ -57,7 +57,7 @@ async fn requests_are_counted_by_model_version_protocol_and_outcome() {
 
 #[tokio::test]
 async fn json_lines_go_by_several_names_and_the_index_tells_what_is_served() {
-    let service = Service::with_model().await;
+    let service = Service::with_model_and(&["--allow-model-control"]).await;
     let lines = "[0.5, \"red\", true]\n";
     let mut answers = Vec::new();
     for name in ["application/x-ndjson", "application/jsonl", "application/ndjson", "Application/JSONL"] {

@@ -18,7 +18,7 @@ fn small_spec() -> Value {
 
 /// A service with the model `num` of three numbers.
 async fn service() -> Service {
-    let service = Service::start();
+    let service = Service::with(&["--allow-model-control"]);
     let row = |i: usize| format!("{},{},{},{}\n", i % 7, i % 5, i % 3, i % 4);
     let table: String = (0..60).map(row).collect();
     service.upload("name=num", format!("a,b,c,y\n{table}")).await.ok(201);

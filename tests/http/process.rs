@@ -16,7 +16,18 @@ pub(crate) struct Process {
 impl Process {
     /// Starts on a free port and waits until it listens.
     pub(crate) fn start(data_dir: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_bochner"))
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_bochner")), data_dir)
+    }
+
+    /// The same with a limit of open files.
+    pub(crate) fn start_with_files(limit: usize, data_dir: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_bochner")]);
+        Self::start_by(command, data_dir)
+    }
+
+    fn start_by(mut command: Command, data_dir: &Path) -> Self {
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data-dir"])
             .arg(data_dir)
             .stderr(Stdio::piped())
@@ -48,6 +59,13 @@ impl Process {
         let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
         (self.child.wait().unwrap().code().unwrap(), start.elapsed())
+    }
+
+    /// A field of `/proc/…/status`, such as `Threads`.
+    pub(crate) fn status(&self, field: &str) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap();
+        value.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -113,7 +131,7 @@ impl Process {
 pub(crate) fn begin_upload(process: &Process, part: &str, announced: usize) -> TcpStream {
     let mut stream = process.connect();
     let head = format!(
-        "POST /api/v1/datasets?name=half HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\nContent-Length: {announced}\r\n\r\n"
+        "POST /api/v1/datasets?name=half HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: {announced}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(part.as_bytes()).unwrap();
@@ -124,7 +142,7 @@ pub(crate) fn begin_upload(process: &Process, part: &str, announced: usize) -> T
 /// Follows the events of a job until the stream ends, and gives what came.
 pub(crate) fn listen_to_events(process: &Process, job: &str) -> std::thread::JoinHandle<String> {
     let mut stream = process.connect();
-    let head = format!("GET /api/v1/jobs/{job}/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let head = format!("GET /api/v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     let mut first = [0; 1];
     stream.read_exact(&mut first).unwrap(); // the answer has begun
@@ -141,8 +159,7 @@ pub(crate) fn listen_to_events(process: &Process, job: &str) -> std::thread::Joi
 fn it_keeps_to_small_pages() {
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(folder.path());
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
-    let allowed = status.lines().find_map(|line| line.strip_prefix("THP_enabled:")).map(str::trim);
+    let allowed = process.status("THP_enabled");
     process.kill();
-    assert_eq!(allowed, Some("0"));
+    assert_eq!(allowed, 0);
 }

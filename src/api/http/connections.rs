@@ -1,24 +1,40 @@
 //! HTTP/1.1 connections with keep-alive, one task for each.
 
+use super::connection_limits::{Admitted, ConnectionLimits, OpenConnections, SPARE_CONNECTIONS};
+use super::error::ApiError;
+use super::error_code::ErrorCode;
 use super::idle::{Activity, TrackedStream};
+use super::observe::refuse_uncounted;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, interval_at};
 use tower::ServiceExt;
 
 /// Pause after a failure to accept, such as too many open files, until other connections have ended.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Most bytes of a head, and of the buffer of a connection.
+const MAX_HEAD: usize = 64 << 10;
+
+/// How long a connection beyond the caps may take.
+const SPARE_TIME: Duration = Duration::from_secs(5);
+
+/// The paths that connections beyond the caps may ask for.
+const HEALTH_PATHS: [&str; 6] = ["/livez", "/readyz", "/ping", "/health", "/v2/health/live", "/v2/health/ready"];
 
 /// What answers requests: the route table, or the dispatch in front of it.
 pub trait Handler: Clone + Send + Sync + 'static {
@@ -36,38 +52,45 @@ impl Handler for Router {
 /// What all connections are asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Command {
-    /// Close if nothing happened since the last check.
-    CheckIdle,
+    /// Close if overdue.
+    Check,
     /// Close after the current request.
     Drain,
 }
 
-/// Answers until `stop` ends, then lets every connection finish its current request. All connections are checked once
-/// in `idle_timeout`, so that an idle one is closed within twice that time.
+/// Answers until `stop` ends, then lets every connection finish its current request. All connections are checked at the
+/// same times for being overdue. Connections beyond the caps can only ask for health.
 pub async fn serve(
     listener: TcpListener,
     handler: impl Handler,
-    idle_timeout: Duration,
+    limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
     // Each connection holds a receiver, so that the channel closes with the last of them.
-    let (commands, receiver) = watch::channel(Command::CheckIdle);
-    let mut checks = interval_at(Instant::now() + idle_timeout, idle_timeout);
+    let (commands, receiver) = watch::channel(Command::Check);
+    let mut checks = interval_at(Instant::now() + limits.check_interval(), limits.check_interval());
+    let open = OpenConnections::new(limits);
+    let mut spare = SpareConnections::default();
     let mut stop = pin!(stop);
     let mut failing = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = checks.tick() => {
-                commands.send_replace(Command::CheckIdle);
+                commands.send_replace(Command::Check);
                 continue;
             }
             () = &mut stop => break,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 failing = false;
-                tokio::spawn(serve_connection(stream, handler.clone(), receiver.clone()));
+                match open.admit(address.ip()) {
+                    Some(admitted) => {
+                        tokio::spawn(serve_connection(stream, handler.clone(), receiver.clone(), limits, admitted));
+                    }
+                    None => spare.serve(stream, handler.clone()),
+                }
             }
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
@@ -86,7 +109,13 @@ pub async fn serve(
     commands.closed().await;
 }
 
-async fn serve_connection(stream: TcpStream, handler: impl Handler, mut commands: watch::Receiver<Command>) {
+async fn serve_connection(
+    stream: TcpStream,
+    handler: impl Handler,
+    mut commands: watch::Receiver<Command>,
+    limits: ConnectionLimits,
+    _admitted: Admitted,
+) {
     let _ = stream.set_nodelay(true); // a response is one write, so that there is nothing to wait for
     let activity = &Activity::default();
     let socket = TokioIo::new(TrackedStream { stream, activity });
@@ -98,7 +127,8 @@ async fn serve_connection(stream: TcpStream, handler: impl Handler, mut commands
         drop(guard);
         Ok::<_, Infallible>(response)
     });
-    let mut connection = pin!(http1::Builder::new().writev(false).serve_connection(socket, service));
+    let mut connection =
+        pin!(http1::Builder::new().writev(false).max_buf_size(MAX_HEAD).serve_connection(socket, service));
     let outcome = loop {
         tokio::select! {
             biased;
@@ -109,12 +139,48 @@ async fn serve_connection(stream: TcpStream, handler: impl Handler, mut commands
             connection.as_mut().graceful_shutdown();
             break connection.await;
         }
-        if activity.is_idle() {
-            tracing::debug!("an idle connection is closed");
+        if activity.is_overdue(&limits) {
+            tracing::debug!("a connection is closed: it is idle, or the head of its request takes too long");
             return;
         }
     };
     if let Err(error) = outcome {
         tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
+/// Connections beyond the caps. The newest ones are kept, since health checks send their request at once.
+#[derive(Default)]
+struct SpareConnections(VecDeque<AbortHandle>);
+
+impl SpareConnections {
+    /// Answers one request on a connection beyond the caps.
+    fn serve(&mut self, stream: TcpStream, handler: impl Handler) {
+        self.0.retain(|task| !task.is_finished());
+        if self.0.is_empty() {
+            tracing::warn!("too many connections: more are answered with 503, except for health checks");
+        }
+        if self.0.len() == SPARE_CONNECTIONS
+            && let Some(oldest) = self.0.pop_front()
+        {
+            oldest.abort();
+        }
+        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+            let handler = handler.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let mut response = if HEALTH_PATHS.contains(&parts.uri.path()) {
+                    handler.handle(parts, Body::new(body)).await
+                } else {
+                    let detail = "too many connections are open; try again later";
+                    refuse_uncounted(&parts, &ApiError::new(ErrorCode::Overloaded, detail))
+                };
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let connection = http1::Builder::new().max_buf_size(MAX_HEAD).serve_connection(TokioIo::new(stream), service);
+        self.0
+            .push_back(tokio::spawn(async { drop(tokio::time::timeout(SPARE_TIME, connection).await) }).abort_handle());
     }
 }

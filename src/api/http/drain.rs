@@ -14,8 +14,9 @@ use std::time::Duration;
 /// Most bytes that are drained.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Longest time that draining takes.
-const MAX_TIME: Duration = Duration::from_secs(30);
+/// Longest time that draining takes, no longer than a head may take by default: what arrives after the response counts
+/// as the next head.
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// A shorter body has arrived before a handler can refuse it.
 const SHORT: u64 = 1 << 14;

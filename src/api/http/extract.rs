@@ -50,6 +50,13 @@ pub(crate) fn read_json(text: &[u8]) -> Result<Value, ApiError> {
     })
 }
 
+/// A whole number, written with or without a fraction of zero: in JSON `1.0` is an integer too.
+pub(crate) fn whole_number(value: &Value) -> Option<u32> {
+    let number =
+        value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number))?;
+    Some(number as u32)
+}
+
 /// The query parameters. Handlers refuse unknown ones, so that a misspelled `target` is noticed.
 pub(crate) struct QueryFields(HashMap<String, String>);
 

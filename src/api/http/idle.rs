@@ -1,8 +1,9 @@
-//! Idle connections. A timer for each request or connection would cost more than it protects. Instead, all connections
-//! check at the same intervals whether anything happened since the last check.
+//! Idle connections and unfinished heads. A timer for each request or connection would cost more than it protects.
+//! Instead, all connections check at the same intervals whether anything happened since the last check.
 
+use super::connection_limits::ConnectionLimits;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -13,28 +14,60 @@ pub(crate) struct Activity {
     in_request: AtomicBool,
     /// A request arrived, or the client read some of a response, since the last check.
     since_check: AtomicBool,
+    /// Some of a head has arrived.
+    in_head: AtomicBool,
+    /// Checks in a row at which nothing had happened.
+    idle_checks: AtomicU32,
+    /// Those of them at which some of a head had arrived.
+    head_checks: AtomicU32,
 }
 
 /// A new connection counts as active: its first check may come at once.
 impl Default for Activity {
     fn default() -> Self {
-        Self { in_request: AtomicBool::new(false), since_check: AtomicBool::new(true) }
+        Self {
+            in_request: AtomicBool::new(false),
+            since_check: AtomicBool::new(true),
+            in_head: AtomicBool::new(false),
+            idle_checks: AtomicU32::new(0),
+            head_checks: AtomicU32::new(0),
+        }
     }
 }
 
 impl Activity {
-    /// Whether nothing happened since the last check, and no request is being answered. Bytes read do not count: this
-    /// protects from headers that arrive byte by byte, and bodies have a limit of their own.
-    pub(crate) fn is_idle(&self) -> bool {
-        let active = self.since_check.swap(false, Ordering::Relaxed);
-        !active && !self.in_request.load(Ordering::Relaxed)
+    /// One of the checks: whether the connection is to be closed, because nothing happened for too long and no request
+    /// is being answered. Bytes read do not count as activity: this protects from heads that arrive byte by byte, and
+    /// bodies have a limit of their own.
+    pub(crate) fn is_overdue(&self, limits: &ConnectionLimits) -> bool {
+        if self.since_check.swap(false, Ordering::Relaxed) || self.in_request.load(Ordering::Relaxed) {
+            self.idle_checks.store(0, Ordering::Relaxed);
+            self.head_checks.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let in_head = u32::from(self.in_head.load(Ordering::Relaxed));
+        let idle_checks = self.idle_checks.fetch_add(1, Ordering::Relaxed) + 1;
+        let head_checks = self.head_checks.fetch_add(in_head, Ordering::Relaxed) + in_head;
+        idle_checks > limits.idle_checks() || head_checks > limits.head_checks()
     }
 
     /// Marks a request as being answered until the guard is dropped. HTTP/1.1 has one at a time.
     pub(crate) fn begin_request(&self) -> RequestGuard<'_> {
-        self.since_check.store(true, Ordering::Relaxed);
+        self.happened();
         self.in_request.store(true, Ordering::Relaxed);
         RequestGuard(self)
+    }
+
+    fn happened(&self) {
+        self.since_check.store(true, Ordering::Relaxed);
+        self.in_head.store(false, Ordering::Relaxed);
+    }
+
+    /// Bytes that arrive while no request is being answered belong to the head of the next one.
+    fn read(&self) {
+        if !self.in_request.load(Ordering::Relaxed) {
+            self.in_head.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -47,7 +80,7 @@ impl Drop for RequestGuard<'_> {
     }
 }
 
-/// A socket whose writes count as activity.
+/// A socket whose writes count as activity, and whose reads begin a head.
 pub(crate) struct TrackedStream<'a> {
     pub(crate) stream: TcpStream,
     pub(crate) activity: &'a Activity,
@@ -59,7 +92,12 @@ impl AsyncRead for TrackedStream<'_> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let filled = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > filled {
+            self.activity.read();
+        }
+        read
     }
 }
 
@@ -67,7 +105,7 @@ impl AsyncWrite for TrackedStream<'_> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if written.is_ready() {
-            self.activity.since_check.store(true, Ordering::Relaxed);
+            self.activity.happened();
         }
         written
     }

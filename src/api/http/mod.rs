@@ -3,6 +3,9 @@
 /// Connections, and what answers their requests.
 pub(crate) mod connections;
 
+/// Caps on connections.
+pub(crate) mod connection_limits;
+
 /// Idle connections.
 pub(crate) mod idle;
 
@@ -14,6 +17,9 @@ pub(crate) mod drain;
 
 /// Path parameters, query parameters and JSON bodies.
 pub(crate) mod extract;
+
+/// Requests that a web page of somebody else makes a browser send.
+pub(crate) mod cross_site;
 
 /// `Accept` headers.
 pub(crate) mod accept;

@@ -7,6 +7,7 @@ use super::error::ApiError;
 use crate::api::AppState;
 use crate::telemetry::{PredictionRoute, Protocol, RequestRoute};
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -19,6 +20,9 @@ use std::time::Instant;
 use tracing::Instrument;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Responses are what their content type says: a browser must not guess, and run, something else.
+const SNIFFING: (HeaderName, HeaderValue) = (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -44,6 +48,27 @@ pub(crate) async fn observe(State(state): State<AppState>, request: Request, nex
         }
     }
     observation.finish(&state, response, Instant::now())
+}
+
+/// Answers a request that is refused before its route is known.
+pub(crate) fn refuse(state: &AppState, parts: &Parts, error: &ApiError) -> Response {
+    let route = RequestRoute::Other { method: method_label(&parts.method), path: "unmatched".to_owned() };
+    let observation = Observation::start(route, &parts.headers);
+    let response = error.render(Protocol::of_path(parts.uri.path()), observation.id());
+    observation.finish(state, response, Instant::now())
+}
+
+/// Answers a request on a connection that there should not be. It is neither counted nor logged: there may be any number.
+pub(super) fn refuse_uncounted(parts: &Parts, error: &ApiError) -> Response {
+    let id = request_id(&parts.headers);
+    let mut response = error.render(Protocol::of_path(parts.uri.path()), id.to_str().unwrap_or_default());
+    add_common_headers(&mut response, id);
+    response
+}
+
+fn add_common_headers(response: &mut Response, id: HeaderValue) {
+    response.headers_mut().insert(REQUEST_ID, id);
+    response.headers_mut().insert(SNIFFING.0, SNIFFING.1);
 }
 
 /// A response, and when it was ready: the clock has been read already.
@@ -108,7 +133,7 @@ impl Observation {
         } else {
             tracing::debug!(id, method, route, trace, status, latency_ms, "answered");
         }
-        response.headers_mut().insert(REQUEST_ID, self.id);
+        add_common_headers(&mut response, self.id);
         response
     }
 }

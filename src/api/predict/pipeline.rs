@@ -200,12 +200,13 @@ async fn sized<T: Send + 'static>(
 pub(super) fn deadline(state: &AppState, headers: &HeaderMap, start: Instant) -> Result<Instant, ApiError> {
     let longest = state.config.prediction_timeout_ms;
     let Some(value) = headers.get(TIMEOUT_HEADER) else { return Ok(start + Duration::from_millis(longest)) };
-    let wanted = value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).filter(|wanted| *wanted > 0);
+    let wanted =
+        value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).filter(|wanted| (1..=longest).contains(wanted));
     let wanted = wanted.ok_or_else(|| {
-        let detail = format!("{TIMEOUT_HEADER} must be a whole number of milliseconds, 1 or more");
+        let detail = format!("{TIMEOUT_HEADER} must be a whole number of milliseconds from 1 to {longest}");
         ApiError::new(ErrorCode::InvalidHeader, detail)
     })?;
-    Ok(start + Duration::from_millis(wanted.min(longest)))
+    Ok(start + Duration::from_millis(wanted))
 }
 
 /// A response with a content type.

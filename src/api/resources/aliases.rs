@@ -3,7 +3,7 @@
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
-use crate::api::http::extract::{AliasName, JsonBody, ModelName};
+use crate::api::http::extract::{AliasName, JsonBody, ModelName, whole_number};
 use crate::api::state::blocking;
 use crate::model::check_model_name;
 use axum::Json;
@@ -21,7 +21,7 @@ pub(crate) async fn point(
 ) -> Result<Response, ApiError> {
     check_model_name(&name)?;
     let only_version = body.as_object().is_some_and(|body| body.keys().all(|key| key == "version"));
-    let version = body["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+    let version = whole_number(&body["version"]);
     let Some(version) = version.filter(|_| only_version) else {
         let detail = "must be a whole number, and the only field";
         return Err(ApiError::invalid_field(ErrorCode::InvalidAlias, "/version", detail));

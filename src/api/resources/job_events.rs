@@ -21,7 +21,7 @@ pub(crate) async fn events(State(state): State<AppState>, Id(id): Id) -> Result<
     let changes = state.jobs.changes();
     let jobs = state.jobs.clone();
     let wanted = id.clone();
-    blocking(move || jobs.find(&wanted)).await?; // 404 before the stream begins
+    read_in_turn(&state, blocking(move || jobs.find(&wanted))).await?; // 404 before the stream begins
     // Comments, so that neither proxies nor our own idle timeout close the connection.
     let keep_alive = Duration::from_secs(state.config.connection_idle_seconds.min(30)) / 2;
     let listener = Listener { state, id, changes, last: None, ended: false };
@@ -30,6 +30,12 @@ pub(crate) async fn events(State(state): State<AppState>, Id(id): Id) -> Result<
         Some((Ok::<_, Infallible>(event), listener))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(keep_alive)).into_response())
+}
+
+/// Lets only a few streams read at the same time.
+async fn read_in_turn<T>(state: &AppState, read: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+    let _turn = state.event_reads.acquire().await.map_err(ApiError::internal)?;
+    read.await
 }
 
 struct Listener {
@@ -49,9 +55,12 @@ impl Listener {
                 self.wait_for_change().await?;
             }
             let (jobs, id) = (self.state.jobs.clone(), self.id.clone());
-            let job = blocking(move || jobs.find(&id)).await.ok()?; // none if it was deleted meanwhile
-            self.ended = job.status.is_final();
-            let now = view(&self.state, job).await.ok()?;
+            let read = async {
+                let job = blocking(move || jobs.find(&id)).await?;
+                Ok((job.status.is_final(), view(&self.state, job).await?))
+            };
+            let (ended, now) = read_in_turn(&self.state, read).await.ok()?; // none if it was deleted meanwhile
+            self.ended = ended;
             if self.last.as_ref() != Some(&now) {
                 let same_state = self.last.as_ref().is_some_and(|last| last["status"] == now["status"]);
                 let event = Event::default().event(if same_state { "progress" } else { "state" }).data(now.to_string());

@@ -4,7 +4,7 @@ use super::certifications;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
-use crate::api::http::extract::{Id, JsonBody, QueryFields};
+use crate::api::http::extract::{Id, JsonBody, QueryFields, whole_number};
 use crate::api::state::blocking;
 use crate::jobs::{Job, JobError, JobKind, JobStatus, NewJob, Progress};
 use crate::model::{FittedModel, check_model_name};
@@ -232,7 +232,7 @@ pub(crate) fn required_text<'a>(body: &'a Map<String, Value>, name: &str, proble
 /// The version that a request names, if any, or a problem.
 pub(crate) fn named_version(body: &Map<String, Value>, problems: &mut Vec<Problem>) -> Option<u32> {
     let named = body.get("version")?;
-    let version = named.as_u64().and_then(|number| u32::try_from(number).ok());
+    let version = whole_number(named);
     if version.is_none() {
         problems.push(Problem::new("/version", "must be a version number"));
     }

@@ -47,7 +47,7 @@ pub(crate) async fn metrics(State(state): State<AppState>) -> Result<impl IntoRe
 
 /// `GET /api/v1/info`: the limits in force and what can be requested.
 pub(crate) async fn info(State(state): State<AppState>) -> Json<Value> {
-    let config = &state.config;
+    let (config, connections) = (&state.config, state.connection_limits());
     Json(json!({
         "name": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
@@ -78,6 +78,10 @@ pub(crate) async fn info(State(state): State<AppState>) -> Json<Value> {
             "memory_bytes": memory_limit(),
             "training_memory_bytes": config.training_memory.0,
             "model_memory_bytes": config.model_memory.0,
+            "connections": connections.total,
+            "connections_per_address": connections.per_address,
+            "head_seconds": config.head_timeout_seconds,
+            "connection_idle_seconds": config.connection_idle_seconds,
         },
         "offers": {
             "learners": Learner::names(),

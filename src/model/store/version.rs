@@ -53,7 +53,7 @@ impl<'a> ModelReference<'a> {
 
 /// An alias follows the rules of a name, and is not a number: `m@3` would look like a version.
 pub fn check_alias(alias: &str) -> Result<(), RegistryError> {
-    if is_name(alias) && alias.parse::<u64>().is_err() {
+    if is_name(alias) && !alias.bytes().all(|byte| byte.is_ascii_digit()) {
         Ok(())
     } else {
         Err(RegistryError::Alias { alias: alias.chars().take(80).collect() })

@@ -51,6 +51,16 @@ async fn read_object(state: &AppState, headers: &HeaderMap, body: Body) -> Resul
     }
 }
 
+/// Refuses unless the configuration lets clients load and unload models.
+fn check_control(state: &AppState) -> Result<(), ApiError> {
+    if state.config.allow_model_control {
+        return Ok(());
+    }
+    let detail = "models are loaded when they are needed; to let clients load and unload them, start the service with \
+                  --allow-model-control";
+    Err(ApiError::new(ErrorCode::ModelControlOff, detail))
+}
+
 /// `POST /v2/repository/models/{model}/load`: serves the model again and loads its newest version. Parameters, which
 /// would load another configuration or other files, are refused.
 pub(crate) async fn load(
@@ -59,6 +69,7 @@ pub(crate) async fn load(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
+    check_control(&state)?;
     check_model_name(&name)?;
     let body = read_object(&state, &headers, body).await?;
     if let Some(parameter) = body.get("parameters").and_then(Value::as_object).and_then(|given| given.keys().next()) {
@@ -78,6 +89,7 @@ pub(crate) async fn unload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
+    check_control(&state)?;
     check_model_name(&name)?;
     read_object(&state, &headers, body).await?;
     state.registry.find(&name, None)?;
