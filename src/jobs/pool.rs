@@ -152,6 +152,7 @@ impl JobPool {
         let threads = std::mem::take(&mut *self.queue.threads.lock().unwrap_or_else(PoisonError::into_inner));
         while !threads.iter().all(JoinHandle::is_finished) {
             if Instant::now() >= deadline {
+                self.queue.requeue_running();
                 return false;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -164,6 +165,15 @@ impl JobQueue {
     pub(super) fn changed(&self, id: &str) {
         // Sending fails only without listeners.
         let _ = self.changes.send(id.to_owned());
+    }
+
+    /// Puts back the jobs that did not stop in time: they end with the process, and this start does not count.
+    fn requeue_running(&self) {
+        for id in self.state().running.keys() {
+            if let Err(error) = self.journal.requeue(id) {
+                tracing::error!(%error, id, "the job could not be put back; its start counts");
+            }
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, QueueState> {
@@ -192,6 +202,10 @@ mod tests {
                     while !control.should_stop() {
                         std::thread::sleep(Duration::from_millis(1));
                     }
+                    Err(Failure { code: "stopped".into(), detail: String::new() })
+                }
+                Some("deaf") => {
+                    std::thread::sleep(Duration::from_millis(500));
                     Err(Failure { code: "stopped".into(), detail: String::new() })
                 }
                 _ => Ok(json!("done")),
@@ -289,6 +303,20 @@ mod tests {
         let job = first.find(&job.id).unwrap();
         assert_eq!((job.status, job.attempt), (JobStatus::Queued, 0));
         assert!(matches!(first.submit(&request("work")), Err(JobError::Draining)));
+    }
+
+    #[test]
+    fn a_job_that_does_not_stop_in_time_is_put_back_without_counting_the_start() {
+        let (_folder, database) = database();
+        let (pool, started) = pool(&database, 1);
+        let job = pool.submit(&request("deaf")).unwrap();
+        started.recv().unwrap();
+        assert!(!pool.drain(Duration::from_millis(20)));
+        for wait in [0, 800] {
+            std::thread::sleep(Duration::from_millis(wait)); // until it has ended
+            let job = pool.find(&job.id).unwrap();
+            assert_eq!((job.status, job.attempt), (JobStatus::Queued, 0));
+        }
     }
 
     /// As on a full disk: the job ends when there is room again, or runs again after a restart.

@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// What happened on a connection. Only the connection's own task uses it, so that relaxed ordering is enough.
+#[derive(Default)]
 pub(crate) struct Activity {
     /// A request is being answered.
     in_request: AtomicBool,
@@ -18,21 +19,8 @@ pub(crate) struct Activity {
     in_head: AtomicBool,
     /// Checks in a row at which nothing had happened.
     idle_checks: AtomicU32,
-    /// Those of them at which some of a head had arrived.
+    /// Checks in a row at which some of the same head had arrived.
     head_checks: AtomicU32,
-}
-
-/// A new connection counts as active: its first check may come at once.
-impl Default for Activity {
-    fn default() -> Self {
-        Self {
-            in_request: AtomicBool::new(false),
-            since_check: AtomicBool::new(true),
-            in_head: AtomicBool::new(false),
-            idle_checks: AtomicU32::new(0),
-            head_checks: AtomicU32::new(0),
-        }
-    }
 }
 
 impl Activity {
@@ -42,8 +30,6 @@ impl Activity {
     pub(crate) fn is_overdue(&self, limits: &ConnectionLimits) -> bool {
         if self.since_check.swap(false, Ordering::Relaxed) || self.in_request.load(Ordering::Relaxed) {
             self.idle_checks.store(0, Ordering::Relaxed);
-            self.head_checks.store(0, Ordering::Relaxed);
-            return false;
         }
         let in_head = u32::from(self.in_head.load(Ordering::Relaxed));
         let idle_checks = self.idle_checks.fetch_add(1, Ordering::Relaxed) + 1;
@@ -61,6 +47,7 @@ impl Activity {
     fn happened(&self) {
         self.since_check.store(true, Ordering::Relaxed);
         self.in_head.store(false, Ordering::Relaxed);
+        self.head_checks.store(0, Ordering::Relaxed);
     }
 
     /// Bytes that arrive while no request is being answered belong to the head of the next one.
