@@ -18,6 +18,7 @@ mod kernel_estimates;
 mod montecarlo;
 mod onnx;
 mod planner;
+mod relative_event;
 mod ridge;
 mod small_lambda;
 mod soundness;

@@ -1,7 +1,7 @@
 //! The distance to the exact kernel method, certified on held-out rows.
 //!
 //! **Statement.** Let eⱼ = |f_s(xⱼ) − f̂(xⱼ)| on m held-out rows, f̂ the exact method up to its solver's
-//! residual r: |f̂ − f| ≤ ε = ‖r‖√k(x,x)/√(nλ) at every input.
+//! residual r: |f̂ − f| ≤ ε = √k(x,x)·‖r‖/(2√(nλ)) at every input.
 //! *Tolerance*: with confidence 1 − δ at least a share p of new inputs have |f_s − f| ≤ e_(k) + ε, k the
 //! smallest with P(Binomial(m,p) ≤ k−1) ≥ 1−δ. *Mean*: with both predictions clipped to the range of the
 //! training targets, of width B, E(f_s − f)² ≤ (√(Z̄ + √(2V̂ log(2/δ)/m) + 7B²log(2/δ)/(3(m−1))) + ε)²
