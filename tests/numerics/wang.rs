@@ -34,8 +34,8 @@ fn bounds_and_thresholds_are_the_golden_ones() {
             assert!(bound["condition_proof_met"] == false || theorem.status != Status::NotApplicable);
 
             let lemma = lemma3(&evidence, delta);
-            relative(lemma.value.unwrap(), "lemma3_epsilon_two_sided");
-            relative(lemma.inputs["epsilon_bernstein"], "lemma3_epsilon_two_sided_bernstein");
+            relative(lemma.inputs["epsilon_printed"], "lemma3_epsilon_two_sided");
+            relative(lemma.value.unwrap(), "lemma3_epsilon_two_sided_bernstein");
             seen += 1;
         }
     });

@@ -46,6 +46,11 @@ pub fn empirical_bernstein(
     (count >= 2).then(|| mean + (2.0 * variance * log / m).sqrt() + 7.0 * largest * log / (3.0 * (m - 1.0)))
 }
 
+/// ε = √k(x,x)·‖r‖/(2√(nλ)): no prediction from a solution with the residual r is further from that of the exact method.
+pub fn solver_slack(kernel_root: f64, residual_norm: f64, shift: f64) -> f64 {
+    kernel_root * residual_norm / (2.0 * shift.sqrt())
+}
+
 /// The order k, from 1, with P(Binomial(m,p) ≤ k−1) ≥ 1−δ: the k-th smallest of m values covers a share p
 /// with confidence 1 − δ. None if m is too small.
 pub fn tolerance_rank(count: usize, share: f64, failure_probability: f64) -> Option<usize> {
@@ -208,6 +213,12 @@ mod tests {
         assert_eq!(empirical_bernstein(1, 5.0, 0.0, 3.0, delta), None);
         let at = |count| empirical_bernstein(count, 5.0, 1.0, 3.0, 0.05).unwrap();
         assert!(at(1_000) < at(100));
+    }
+
+    /// One row with k = nλ = 4 and a residual r = 3: the prediction there is off by 4·3/(4 + 4), which is the slack.
+    #[test]
+    fn the_slack_is_attained() {
+        assert_eq!(solver_slack(2.0, 3.0, 4.0), 1.5);
     }
 
     #[test]

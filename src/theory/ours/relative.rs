@@ -125,13 +125,7 @@ fn remedy(b: f64, n: usize, s: usize, delta: f64) -> String {
 
 /// The smallest number of columns with a bound below `error`, if there is one; `of_one_draw` is the bound for one draw at
 /// a t. More features make t grow, so the count is raised until it is enough for its own t.
-fn columns_below(
-    evidence: &Evidence,
-    delta: f64,
-    b: f64,
-    error: f64,
-    of_one_draw: impl Fn(f64) -> f64,
-) -> Option<f64> {
+fn columns_below(evidence: &Evidence, delta: f64, b: f64, error: f64, of_one_draw: impl Fn(f64) -> f64) -> Option<f64> {
     const ROUNDS: usize = 100;
     let mut columns = evidence.columns_of(1.0);
     for _ in 0..ROUNDS {

@@ -24,6 +24,15 @@ impl Evidence {
         }
     }
 
+    /// ψ(x; v) continuous in x.
+    pub(crate) fn features_continuous(&self) -> Assumption {
+        if self.sign_features {
+            return Assumption::violated("continuous features", "sign features jump")
+                .with_remedy("Choose a different kernel.");
+        }
+        Assumption::checked("continuous features, by construction")
+    }
+
     /// The violation of a theorem on random features by the exact kernel method.
     pub(crate) fn has_no_features() -> Assumption {
         Assumption::violated(

@@ -214,7 +214,8 @@ mod tests {
             norm_at_least_n_lambda(&Evidence { kernel, exact, ..known(2_000) })
         };
         assert_eq!((state(240.0).state, state(240.0).have), (AssumptionState::Checked, Some(0.8)));
-        assert_eq!((state(30.0).state, state(30.0).have), (AssumptionState::Assumed, Some(0.1)));
+        assert_eq!((state(30.0).state, state(30.0).have), (AssumptionState::Assumed, None));
+        assert!(state(30.0).text.ends_with("known to be at least 0.1000"), "{}", state(30.0).text);
     }
 
     #[test]
