@@ -6,6 +6,7 @@ mod classifier_properties;
 mod classifiers;
 mod coverage;
 mod degenerate;
+mod dense;
 mod evidence;
 mod exact;
 mod exact_learner;
