@@ -1,6 +1,6 @@
 //! Smooth tables with a tiny λ, as a search finds it: solved where memory allows, and otherwise no figure at all.
 
-use crate::exact::problem;
+use crate::exact;
 use crate::golden::data;
 use crate::tables::{Memory, Silent, schema, spec};
 use bochner::features::{Kernel, Precision};
@@ -150,7 +150,7 @@ fn predictions_of_an_unfinished_solve_are_within_the_slack() {
         (Kernel::Gaussian { bandwidth: 1.44 }, 1e-5),
         (Kernel::Laplace { bandwidth: 2.0 }, 1e-3),
     ] {
-        let dense = problem(kernel, inputs.view(), column, ridge).solve(None, &|| true).unwrap();
+        let dense = exact::problem(kernel, inputs.view(), column, ridge).solve(None, &|| true).unwrap();
         let shift = inputs.nrows() as f64 * ridge;
         let mut nearest = f64::INFINITY;
         for tolerance in [0.3, 0.1, 0.01, 1e-4] {
@@ -158,7 +158,7 @@ fn predictions_of_an_unfinished_solve_are_within_the_slack() {
                 tolerance,
                 precision: Precision::Double,
                 preconditioner: Some(Preconditioner::None),
-                ..problem(kernel, inputs.view(), column, ridge)
+                ..exact::problem(kernel, inputs.view(), column, ridge)
             };
             let found = unfinished.solve(None, &|| true).unwrap();
             assert!(found.evidence.relative_residual > 1e-3 * tolerance, "{:?}", found.evidence);

@@ -163,7 +163,7 @@ mod tests {
     fn known(features: usize) -> Evidence {
         let dimension = Estimate { value: 4.0, standard_error: 0.0 };
         let kernel = Some(KernelEvidence { dimension, largest: Some(0.8), spectral_delta: None });
-        Evidence { kernel, feature_count: features, draw_count: features, kernel_fixed_in_advance: true, ..ridge_fit() }
+        Evidence { kernel, feature_count: features, draw_count: features, ..ridge_fit() }
     }
 
     /// sum = 3, s_λ = 1, ρ = 16/e: 8 draws for Δ = 1, 32 for ½.
