@@ -3,7 +3,7 @@
 use super::{ErrorBars, FitReport, Function, Head, InputPipeline, Spread, TargetCoding};
 use crate::features::{FeatureMap, Kernel, MapKind, Precision};
 use crate::solver::{ExactEvidence, PackedGram};
-use crate::theory::{Circumstances, Evidence, RowAccess, ScoreUnit};
+use crate::theory::{Choices, Circumstances, Evidence, RowAccess, ScoreUnit};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,14 @@ impl FittedModel {
     /// Fills in what the evidence does not store because other parts of the model determine it.
     #[must_use]
     pub fn with_whole_evidence(mut self) -> Self {
+        let searches = self.searches();
+        let filled = self.report.filled_cells > 0;
         self.evidence = self.evidence.map(|evidence| Evidence {
+            choices: match evidence.choices {
+                Choices::FixedInAdvance if filled => Choices::FromInputs,
+                Choices::FromTargets if !searches => Choices::FromInputs,
+                known => known,
+            },
             spectrum_floor: self.precision.spectrum_floor(),
             predicts_labels: self.head.labels().is_some(),
             rows_added: self.report.base_version.is_some(),
@@ -86,6 +93,13 @@ impl FittedModel {
             ..evidence
         });
         self
+    }
+
+    /// Whether the spec lets the targets decide λ, the bandwidth or the scaling. A spec that cannot be read is taken to.
+    fn searches(&self) -> bool {
+        let spec: serde_json::Value = serde_json::from_str(&self.spec).unwrap_or_default();
+        let searched = [&spec["lambda"], &spec["scaling"], &spec["kernel"]["bandwidth"]];
+        spec["lambda"].is_null() || searched.iter().any(|choice| *choice == "search")
     }
 
     /// Conformal scores of rows that took no part in the fit, ascending; none if no rows were held out.

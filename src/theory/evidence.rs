@@ -26,8 +26,8 @@ pub struct Evidence {
     pub draws_independent: bool,
     /// Whether ψ(x)ᵀψ(x') is exactly unbiased for the kernel.
     pub unbiased: bool,
-    /// Whether the kernel was fixed before any row was seen.
-    pub kernel_fixed_in_advance: bool,
+    /// What scaling, imputation, bandwidth and λ were chosen from.
+    pub choices: Choices,
     /// Whether sample weights or class weights were used.
     pub rows_weighted: bool,
     /// The loss that is minimised beside λ‖w‖².
@@ -85,6 +85,17 @@ pub enum SamplingKind {
     ChosenByTargets,
     /// No features: the model is the exact kernel method.
     NoFeatures,
+}
+
+/// What scaling, imputation, bandwidth and λ were chosen from. This decides which theorems cover them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Choices {
+    /// Nothing: they were fixed before any row was seen.
+    FixedInAdvance,
+    /// The inputs of the training rows.
+    FromInputs,
+    /// The targets too, or the feature draws of the model.
+    FromTargets,
 }
 
 /// The unit of the calibration scores.
@@ -268,7 +279,7 @@ pub(super) mod tests {
             sampling: SamplingKind::DataIndependent,
             draws_independent: true,
             unbiased: true,
-            kernel_fixed_in_advance: false,
+            choices: Choices::FixedInAdvance,
             rows_weighted: false,
             loss: LossKind::Squared,
             ridge: 0.7,

@@ -54,8 +54,8 @@ pub mod plan;
 
 pub use catalogue::{Catalogue, IDS, guarantees};
 pub use evidence::{
-    CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
-    SPECTRAL_ROWS, SamplingKind, ScoreUnit,
+    CertificateEvidence, Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind,
+    PoolEvidence, SPECTRAL_ROWS, SamplingKind, ScoreUnit,
 };
 pub use spectral_profile::{
     DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,

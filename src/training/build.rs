@@ -86,5 +86,6 @@ impl ModelParts<'_> {
             evidence: Some(evidence),
             measured,
         }
+        .with_whole_evidence()
     }
 }

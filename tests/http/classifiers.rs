@@ -86,7 +86,8 @@ async fn ridge_classifies_with_its_theorem_and_two_labels_have_one_decision_valu
     let service = Service::start();
     let table = flowers(300).replace("tulip", "rose");
     service.upload("name=flowers", table).await.ok(201);
-    let spec = json!({"learner": "ridge", "lambda": "certified", "features": {"count": 400}});
+    let kernel = json!({"bandwidth": 2.0});
+    let spec = json!({"learner": "ridge", "lambda": "certified", "features": {"count": 400}, "kernel": kernel, "scaling": "none"});
     let job = service.train("flowers", "flowers", &spec).await;
     assert_eq!(job["status"], "succeeded", "{job}");
     assert!(job["report"]["validation_roc_auc"].as_f64().unwrap() > 0.9, "{job}");

@@ -2,7 +2,7 @@
 
 use crate::golden::number;
 use bochner::theory::{
-    ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, SamplingKind, ScoreUnit,
+    Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, SamplingKind, ScoreUnit,
 };
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) fn ridge_fit(
         sampling: SamplingKind::DataIndependent,
         draws_independent: true,
         unbiased: true,
-        kernel_fixed_in_advance: true,
+        choices: Choices::FixedInAdvance,
         rows_weighted: false,
         loss: LossKind::Squared,
         ridge,

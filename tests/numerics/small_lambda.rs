@@ -1,13 +1,15 @@
 //! Smooth tables with a tiny λ, as a search finds it: solved where memory allows, and otherwise no figure at all.
 
+use crate::exact;
+use crate::golden::data;
 use crate::tables::{Memory, Silent, schema, spec};
 use bochner::features::{Kernel, Precision};
 use bochner::linalg::Cholesky;
 use bochner::model::FittedModel;
-use bochner::solver::{ExactProblem, SolveError};
-use bochner::theory::ours::certificate::certificate_mean;
+use bochner::solver::{ExactProblem, Preconditioner, SolveError};
+use bochner::theory::ours::certificate::{certificate_mean, solver_slack};
 use bochner::training::{Resources, train};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::json;
 
 const LAMBDA: f64 = 1e-9;
@@ -135,4 +137,37 @@ fn a_clipped_difference_is_at_most_the_range_of_the_targets() {
     certificate.solver_slack = 1e6 * width;
     let bound = certificate_mean(&evidence, 0.05).value.unwrap();
     assert!(bound <= width * width, "{bound} {width}");
+}
+
+/// Iterations stopped early: no prediction is further from the dense solution than the slack, and the slack is not far
+/// above the largest difference.
+#[test]
+fn predictions_of_an_unfinished_solve_are_within_the_slack() {
+    let (inputs, targets) = data("syn3d");
+    let column = targets.view().insert_axis(Axis(1));
+    for (kernel, ridge) in [
+        (Kernel::Gaussian { bandwidth: 1.44 }, 1e-3),
+        (Kernel::Gaussian { bandwidth: 1.44 }, 1e-5),
+        (Kernel::Laplace { bandwidth: 2.0 }, 1e-3),
+    ] {
+        let dense = exact::problem(kernel, inputs.view(), column, ridge).solve(None, &|| true).unwrap();
+        let shift = inputs.nrows() as f64 * ridge;
+        let mut nearest = f64::INFINITY;
+        for tolerance in [0.3, 0.1, 0.01, 1e-4] {
+            let unfinished = ExactProblem {
+                tolerance,
+                precision: Precision::Double,
+                preconditioner: Some(Preconditioner::None),
+                ..exact::problem(kernel, inputs.view(), column, ridge)
+            };
+            let found = unfinished.solve(None, &|| true).unwrap();
+            assert!(found.evidence.relative_residual > 1e-3 * tolerance, "{:?}", found.evidence);
+            let slack = solver_slack(1.0, found.evidence.residual_norm, shift);
+            let difference = found.predict(inputs.view()) - dense.predict(inputs.view());
+            let largest = difference.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+            assert!(largest <= slack, "{kernel:?} {ridge} {tolerance}: {largest:e} {slack:e}");
+            nearest = nearest.min(slack / largest);
+        }
+        assert!(nearest < 30.0, "{kernel:?} {ridge}: {nearest}");
+    }
 }

@@ -3,8 +3,8 @@
 
 use crate::evidence::ridge_fit;
 use bochner::theory::{
-    CertificateEvidence, Circumstances, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind,
-    PoolEvidence, RowAccess, SamplingKind, ScoreUnit,
+    CertificateEvidence, Choices, Circumstances, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence,
+    LossKind, PoolEvidence, RowAccess, SamplingKind, ScoreUnit,
 };
 
 /// A model, where it was trained, and the δ that is asked for.
@@ -27,9 +27,9 @@ fn case(evidence: Evidence) -> Case {
     Case { evidence, around: AT_HAND, delta: 0.05 }
 }
 
-/// 300 rows and 200 phase features, with a kernel scaled by the rows and no measurements.
+/// 300 rows and 200 phase features, with a kernel fixed in advance and no measurements.
 fn plain() -> Evidence {
-    Evidence { kernel_fixed_in_advance: false, ..ridge_fit(300, (200, 200), 2.0, 0.7, 0.31) }
+    ridge_fit(300, (200, 200), 2.0, 0.7, 0.31)
 }
 
 fn exact(quadratic_form: f64, fitted_square: f64) -> Option<ExactEvidence> {
@@ -109,13 +109,14 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// Ridge regression by random features.
 fn ridge() -> Vec<Evidence> {
-    let fixed = Evidence { kernel_fixed_in_advance: true, ..measured() };
+    let chosen = |choices| Evidence { choices, ..measured() };
     let near_ceiling = Evidence { pool: pool(2_000, 300, |_| 1_900.0), ..measured() };
     vec![
         measured(),
         plain(),
-        fixed.clone(),
-        Evidence { sign_features: true, feature_bound: Some(1.0), ..fixed },
+        chosen(Choices::FromInputs),
+        chosen(Choices::FromTargets),
+        Evidence { sign_features: true, feature_bound: Some(1.0), ..chosen(Choices::FromTargets) },
         Evidence { sign_features: true, feature_bound: Some(1.0), ..measured() },
         Evidence { sign_features: true, feature_bound: Some(1.0), ..plain() },
         Evidence { target_count: 3, score_unit: ScoreUnit::TrainingError, ..measured() },

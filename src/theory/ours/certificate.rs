@@ -1,12 +1,12 @@
 //! The distance to the exact kernel method, certified on held-out rows.
 //!
 //! **Statement.** Let eⱼ = |f_s(xⱼ) − f̂(xⱼ)| on m held-out rows, f̂ the exact method up to its solver's
-//! residual r: |f̂ − f| ≤ ε = ‖r‖√k(x,x)/√(nλ) at every input.
+//! residual r: |f̂ − f| ≤ ε = √k(x,x)·‖r‖/(2√(nλ)) at every input.
 //! *Tolerance*: with confidence 1 − δ at least a share p of new inputs have |f_s − f| ≤ e_(k) + ε, k the
 //! smallest with P(Binomial(m,p) ≤ k−1) ≥ 1−δ. *Mean*: with both predictions clipped to the range of the
-//! training targets, of width B, E(f_s − f)² ≤ (√(Z̄ + √(2V̂ log(2/δ)/m) + 7B²log(2/δ)/(3(m−1))) + ε)²
-//! with Zⱼ = eⱼ² (empirical Bernstein: A. Maurer, M. Pontil, *Empirical Bernstein bounds and sample
-//! variance penalization*, COLT 2009, Theorem 4).
+//! training targets, of width B, E(f_s − f)² ≤ (B√u + ε)² with u the largest mean that Zⱼ = eⱼ²/B² allow:
+//! kl(Z̄, u) = log(1/δ)/m, kl(p, q) = p·log(p/q) + (1−p)·log((1−p)/(1−q)) (W. Hoeffding, *Probability inequalities for
+//! sums of bounded random variables*, JASA 1963, Theorem 1).
 //!
 //! **Assumptions.** The held-out rows and the new inputs are independent draws from one distribution.
 //! There is no condition on λ, on the features or on the kernel.
@@ -19,7 +19,7 @@ use crate::theory::{Assumption, CertificateEvidence, Evidence, Form, Guarantee, 
 
 const MEAN: Source = Source {
     id: "bochner.certificate_mean",
-    paper: "empirical Bernstein inequality, Maurer & Pontil 2009, Theorem 4",
+    paper: "Chernoff bound for bounded variables, Hoeffding 1963, Theorem 1",
     bounds: "mean of (f_s(x) - f(x))^2 over new inputs x, both clipped to the range of the training targets",
     form: Form::Bound,
 };
@@ -33,17 +33,29 @@ const TOLERANCE: Source = Source {
 /// p, the share of new inputs that the tolerance covers by default.
 pub const COVERED_SHARE: f64 = 0.95;
 
-/// Z̄ + √(2V̂ log(2/δ)/m) + 7B²log(2/δ)/(3(m−1)) for values in [0, B²]; none for fewer than two values.
-pub fn empirical_bernstein(
-    count: usize,
-    mean: f64,
-    variance: f64,
-    largest: f64,
-    failure_probability: f64,
-) -> Option<f64> {
-    let log = 2.0_f64.ln() - failure_probability.ln();
-    let m = count as f64;
-    (count >= 2).then(|| mean + (2.0 * variance * log / m).sqrt() + 7.0 * largest * log / (3.0 * (m - 1.0)))
+/// kl(p, q), the relative entropy of two coins, for 0 ≤ p ≤ q < 1.
+fn relative_entropy(p: f64, q: f64) -> f64 {
+    let heads = if p > 0.0 { p * (p / q).ln() } else { 0.0 };
+    heads + (1.0 - p) * ((-p).ln_1p() - (-q).ln_1p())
+}
+
+/// The largest mean u in [Z̄, 1] with kl(Z̄, u) ≤ log(1/δ)/m, rounded up: with probability at least 1 − δ the mean of
+/// values in [0, 1] is no larger. At Z̄ = 0 it is 1 − δ^(1/m), because values as large as 1 may be too rare to be seen.
+pub fn largest_mean(count: usize, mean: f64, failure_probability: f64) -> f64 {
+    let limit = -failure_probability.ln() / count as f64;
+    let (mut low, mut high) = (mean, 1.0);
+    loop {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            return high;
+        }
+        if relative_entropy(mean, middle) <= limit { low = middle } else { high = middle }
+    }
+}
+
+/// ε = √k(x,x)·‖r‖/(2√(nλ)): no prediction from a solution with the residual r is further from that of the exact method.
+pub fn solver_slack(kernel_root: f64, residual_norm: f64, shift: f64) -> f64 {
+    kernel_root * residual_norm / (2.0 * shift.sqrt())
 }
 
 /// The order k, from 1, with P(Binomial(m,p) ≤ k−1) ≥ 1−δ: the k-th smallest of m values covers a share p
@@ -62,10 +74,14 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
     let Some(certificate) = comparison(evidence) else { return missing(MEAN, evidence) };
     let (count, width) = (certificate.differences.len(), certificate.clip_width);
     let (mean, variance) = (certificate.clipped_mean_square, certificate.clipped_square_variance);
-    let Some(square) = empirical_bernstein(count, mean, variance, width * width, failure_probability) else {
-        return MEAN.unavailable(too_few_rows(2, count));
-    };
-    let bound = (square.sqrt() + certificate.solver_slack).powi(2).min(width * width);
+    if count == 0 {
+        return MEAN.unavailable(too_few_rows(1, count));
+    }
+    let most = width * width;
+    // Targets that are all equal have the range 0, and their predictions no difference.
+    let share = if most > 0.0 { (mean / most).min(1.0) } else { 0.0 };
+    let square = most * largest_mean(count, share, failure_probability);
+    let bound = (square.sqrt() + certificate.solver_slack).powi(2).min(most);
     let target = evidence.target_mean_square.unwrap_or(0.0);
     // The bound with infinitely many rows.
     let remains = (mean.sqrt() + certificate.solver_slack).powi(2);
@@ -78,6 +94,7 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
             ("rows", count as f64),
             ("mean_square", mean),
             ("square_variance", variance),
+            ("smallest_possible", most * largest_mean(count, 0.0, failure_probability)),
             ("clip_width", width),
             ("solver_slack", certificate.solver_slack),
             ("delta", failure_probability),
@@ -200,14 +217,59 @@ mod tests {
         Evidence { certificate: Some(certificate), ..ridge_fit() }
     }
 
-    /// m = 8, V̂ = 1, B² = 3, log(2/δ) = 1: 5 + ½ + 7·3/(3·7) = 6.5.
+    /// Values from 50-digit arithmetic.
     #[test]
-    fn the_mean_by_hand() {
-        let delta = 2.0 / std::f64::consts::E;
-        assert!((empirical_bernstein(8, 5.0, 1.0, 3.0, delta).unwrap() - 6.5).abs() < 1e-12);
-        assert_eq!(empirical_bernstein(1, 5.0, 0.0, 3.0, delta), None);
-        let at = |count| empirical_bernstein(count, 5.0, 1.0, 3.0, 0.05).unwrap();
-        assert!(at(1_000) < at(100));
+    fn the_largest_mean_is_the_inverse_of_the_relative_entropy() {
+        for (mean, count, delta, expected) in [
+            (0.1, 100, 0.05, 0.188_829_337_848_432_68),
+            (0.0025, 900, 0.05, 0.009_013_245_177_418_098),
+            (0.0, 100, 0.05, 0.029_513_049_607_039_934),
+            (1e-7, 5_000, 0.01, 0.000_921_622_046_710_826_2),
+            (0.5, 20, 0.1, 0.726_755_245_405_546_5),
+        ] {
+            let found = largest_mean(count, mean, delta);
+            assert!((found / expected - 1.0).abs() < 1e-12, "{mean} {count} {found}");
+        }
+        assert_eq!(largest_mean(10, 1.0, 0.05), 1.0);
+    }
+
+    /// Values are 1 with a small probability and 0 otherwise. The mean exceeds the bound with the probability of the counts
+    /// whose bound is below it: never more than δ, and nearly δ where an atom is just large enough to be excluded by
+    /// no count at all.
+    #[test]
+    fn rare_large_values_break_the_bound_no_more_often_than_stated() {
+        use crate::theory::ours::binomial::upper_tail;
+        let (count, delta) = (100, 0.05);
+        let bounds: Vec<f64> = (0..=count).map(|k| largest_mean(count, k as f64 / count as f64, delta)).collect();
+        let failure = |p: f64| 1.0 - upper_tail(count, bounds.partition_point(|bound| *bound < p), p);
+        let worst = (1..1_000).map(|i| failure(f64::from(i) / 2_000.0)).fold(0.0, f64::max);
+        assert!(worst <= delta, "{worst}");
+        let just_above = failure(bounds[0] * (1.0 + 1e-9));
+        assert!(just_above <= delta && just_above > 0.999 * delta, "{just_above}");
+    }
+
+    /// Squares of uniform differences, 1/5 of B² in the mean where B is their range, and ten times smaller ones: the
+    /// bound is below that of the empirical Bernstein inequality (Maurer & Pontil 2009, Theorem 4).
+    #[test]
+    fn it_is_below_empirical_bernstein_on_ordinary_data() {
+        for count in [20, 100, 1_000] {
+            for scale in [0.3_f64, 0.1, 0.01] {
+                let square = |j: usize| (scale * (j as f64 + 0.5) / count as f64).powi(2);
+                let mean = (0..count).map(square).sum::<f64>() / count as f64;
+                let variance = (0..count).map(|j| (square(j) - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
+                let log = 40.0_f64.ln();
+                let m = count as f64;
+                let bernstein = mean + (2.0 * variance * log / m).sqrt() + 7.0 * log / (3.0 * (m - 1.0));
+                let found = largest_mean(count, mean, 0.05);
+                assert!(mean < found && found < bernstein, "{count} {scale}: {found} {bernstein}");
+            }
+        }
+    }
+
+    /// One row with k = nλ = 4 and a residual r = 3: the prediction there is off by 4·3/(4 + 4), which is the slack.
+    #[test]
+    fn the_slack_is_attained() {
+        assert_eq!(solver_slack(2.0, 3.0, 4.0), 1.5);
     }
 
     #[test]

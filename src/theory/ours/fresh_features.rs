@@ -35,8 +35,7 @@ fn enough_features(evidence: &Evidence) -> Option<Assumption> {
     let (dimension, _) = evidence.effective_dimension()?;
     let (have, need) = (evidence.feature_count as f64, FEATURES_PER_DIMENSION * dimension);
     let text = "25 features per effective dimension, because the estimate is too large with fewer";
-    let found =
-        if have < need { Assumption::at_least(text, have, need) } else { Assumption::of_order(text, have, need) };
+    let found = Assumption::at_least_by_estimate(text, have, need);
     Some(found.with_remedy("Use more features or a larger lambda."))
 }
 

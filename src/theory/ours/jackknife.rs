@@ -36,11 +36,14 @@ const FEATURES_PER_DIMENSION: f64 = 10.0;
 pub fn jackknife(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.jackknife.ok_or(Lack::Jackknife);
     let own = evidence.effective_dimension().map(|(dimension, _)| {
-        Assumption::of_order(
-            "at least ten features per effective dimension; otherwise the estimate is less reliable, unless training drew \
-             extra features, as it does for few features and not too many rows",
-            evidence.feature_count as f64,
-            FEATURES_PER_DIMENSION * dimension,
+        let (have, need) = (evidence.feature_count as f64, FEATURES_PER_DIMENSION * dimension);
+        if have >= need {
+            let text = "at least ten features per effective dimension, which make the estimate reliable";
+            return Assumption::at_least_by_estimate(text, have, need);
+        }
+        Assumption::assumed(
+            "a reliable estimate although there are fewer than ten features per effective dimension; it is reliable if \
+             training drew extra features, as it does for few features and not too many rows",
         )
     });
     measured_error(JACKKNIFE, evidence, error, "leaving out features", own)

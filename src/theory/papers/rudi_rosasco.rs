@@ -7,7 +7,8 @@
 //!
 //! **Assumptions.** r: the target function lies in the range of L^r (cannot be checked; ½ means that it
 //! lies in the kernel's space). γ: the effective dimension grows as λ^(−γ) (estimated from
-//! eigenvalues). α: the largest leverage grows as λ^(−α) (1 always; estimated over a pool).
+//! eigenvalues). α: the largest leverage grows as λ^(−α) (1 always; estimated over a pool). ψ continuous, y bounded, and
+//! n ≥ n₀, which the paper does not state.
 //!
 //! **Notation.** The paper's M is our number of draws, its κ² our b.
 //!
@@ -159,7 +160,14 @@ fn conditions(evidence: &Evidence) -> Vec<Assumption> {
         evidence.features_bounded(),
         evidence.features_unbiased(),
         evidence.draws_from_the_kernel(),
+        evidence.features_continuous(),
         Assumption::assumed("a best function in the kernel's space (r = 1/2)"),
+        if evidence.predicts_labels {
+            Assumption::checked("bounded targets: labels are coded by fixed numbers")
+        } else {
+            Assumption::assumed("bounded targets")
+        },
+        Assumption::assumed("at least n0 rows, a number that the paper does not state"),
     ];
     common.into_iter().chain(evidence.rows_and_choices()).collect()
 }
@@ -178,7 +186,10 @@ fn guarantee(
     let columns = evidence.columns_of(rate.draws);
     let mut assumptions = conditions(evidence);
     assumptions.extend([
-        Assumption::of_order("a lambda of the order n^(-1/(2r+gamma))", evidence.ridge, rate.ridge),
+        Assumption {
+            have: Some(evidence.ridge),
+            ..Assumption::assumed(format!("a lambda of the order n^(-1/(2r+gamma)), {}", rounded_up(rate.ridge)))
+        },
         Assumption::assumed("a factor c0 = 1, which the paper does not state"),
     ]);
     let mut inputs = evidence.inputs(failure_probability);

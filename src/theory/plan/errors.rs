@@ -27,7 +27,7 @@ pub(super) fn absolute_constant(problem: &PlanProblem, feature_count: usize, rid
 /// The constant of the relative bound, for t up to [`LARGEST_SLACK`].
 pub(super) fn relative_constant(problem: &PlanProblem, feature_count: usize, ridge: f64) -> Option<f64> {
     let PlanProblem { feature_bound: b, sample_count: n, failure_probability: delta, .. } = *problem;
-    let t = slack(b, ridge, n, feature_count, delta);
+    let t = slack(b, ridge, n, feature_count, delta)?;
     // A λ chosen to give exactly this t may miss it by a rounding error.
     (t <= LARGEST_SLACK + 1e-9).then(|| relative_bound(b, 1, t, 1.0))
 }
@@ -74,7 +74,7 @@ impl PlanProblem {
     }
 
     /// The smallest fixed λ at which some number of features is enough. A larger λ makes every bound smaller and lets the
-    /// theorem apply to more features. None if n is too small for any λ.
+    /// theorem apply to more features. None if λ would overflow.
     fn smallest_ridge(&self, error: f64, constant: Constant) -> Option<f64> {
         let reaches = |ridge: f64| {
             let fixed = Self { ridge: PlannedRidge::Fixed(ridge), ..*self };
@@ -111,7 +111,7 @@ impl PlanProblem {
                 let (n, ridge) = (self.sample_count, rounded_down(self.ridge(columns(draws))));
                 let remedy = match self.smallest_ridge(error, constant) {
                     Some(smallest) => format!("use lambda ≥ {}", rounded_up(smallest)),
-                    None => "with so few rows, no lambda is large enough".into(),
+                    None => "use a larger error".into(),
                 };
                 refuse(
                     draws,

@@ -222,6 +222,7 @@ mod tests {
             (PlanProblem { ridge: PlannedRidge::Fixed(1e-6), ..concrete }, 30.0),
             (PlanProblem { ridge: PlannedRidge::Certified, ..few }, 0.1),
             (PlanProblem { ridge: PlannedRidge::Fixed(0.01), ..few }, 0.1),
+            (PlanProblem { ridge: PlannedRidge::Fixed(0.01), sample_count: 2, ..PROBLEM }, 0.1),
         ] {
             for (index, choice) in plan(&problem, Target::Error(error)).iter().enumerate() {
                 let Some(named) = choice.statement.split("use lambda ≥ ").nth(1) else { continue };
@@ -235,10 +236,7 @@ mod tests {
                 named_any += 1;
             }
         }
-        assert!(named_any >= 5, "{named_any}");
-        let hopeless = PlanProblem { sample_count: 2, ridge: PlannedRidge::Fixed(0.01), ..PROBLEM };
-        let said = &plan(&hopeless, Target::Error(0.1))[1].statement;
-        assert!(said.contains("with so few rows, no lambda is large enough"), "{said}");
+        assert!(named_any >= 6, "{named_any}");
     }
 
     /// With few rows the certified λ is too small for Theorem 1 at few features and large enough at many.

@@ -1,9 +1,10 @@
 //! Assumptions that several theorems share, each decided from the evidence.
 
-use crate::theory::{Assumption, Evidence, SamplingKind};
+use crate::theory::{Assumption, Choices, Evidence, SamplingKind};
 use std::collections::BTreeMap;
 
 const PLAIN_SAMPLING: &str = "Use plain sampling.";
+const FIX_IN_ADVANCE: &str = "Fix the bandwidth, the scaling and lambda in the spec before looking at the rows.";
 
 impl Evidence {
     /// |ψ|² ≤ b.
@@ -22,6 +23,15 @@ impl Evidence {
         } else {
             Assumption::assumed("unbiased features; structured features have a small bias")
         }
+    }
+
+    /// ψ(x; v) continuous in x.
+    pub(crate) fn features_continuous(&self) -> Assumption {
+        if self.sign_features {
+            return Assumption::violated("continuous features", "sign features jump")
+                .with_remedy("Choose a different kernel.");
+        }
+        Assumption::checked("continuous features, by construction")
     }
 
     /// The violation of a theorem on random features by the exact kernel method.
@@ -90,31 +100,42 @@ impl Evidence {
         found.with_remedy("Use a smaller lambda.")
     }
 
-    /// Independent rows, and [`Self::choices`].
+    /// The conditions of a theorem on random rows: independent rows of equal weight, and a kernel and λ fixed before
+    /// the rows were seen.
     pub(crate) fn rows_and_choices(&self) -> Vec<Assumption> {
+        let text = "a kernel and a lambda fixed before the rows were seen";
+        let refused = |why: &str| Assumption::violated(text, why).with_remedy(FIX_IN_ADVANCE);
+        let choices = match self.choices {
+            Choices::FixedInAdvance => Assumption::checked(text),
+            Choices::FromInputs => {
+                refused("scaling, imputation or bandwidth came from the inputs of the training rows")
+            }
+            Choices::FromTargets => refused("lambda or the kernel was searched for on the training rows"),
+        };
         let rows = Assumption::assumed("training rows and new inputs drawn independently from one distribution");
-        [rows].into_iter().chain(self.choices()).collect()
+        [rows].into_iter().chain(self.unequal_weights()).chain([choices]).collect()
     }
 
-    /// The conditions of a theorem that takes the rows as given: equal weights, and a kernel and λ that were not chosen by
-    /// looking at the rows.
+    /// The conditions of a theorem that takes the rows as given: equal weights, and a kernel and λ that may depend on the
+    /// inputs but not on the targets or the feature draws.
     pub(crate) fn choices(&self) -> Vec<Assumption> {
-        let mut assumptions = Vec::new();
-        if self.rows_weighted {
-            assumptions.push(
-                Assumption::violated("equally weighted rows", "sample weights or class weights were used")
-                    .with_remedy("Train without weights."),
-            );
-        }
-        assumptions.push(if self.kernel_fixed_in_advance {
-            Assumption::checked("a kernel and a lambda fixed before the rows were seen")
-        } else {
-            Assumption::assumed(
-                "a kernel and a lambda independent of the rows, although scaling, bandwidth or lambda came from the \
-                 training rows",
-            )
-        });
-        assumptions
+        let text = "a kernel and a lambda that depend neither on the targets nor on the feature draws";
+        let choices = match self.choices {
+            Choices::FixedInAdvance | Choices::FromInputs => Assumption::checked(text),
+            Choices::FromTargets => {
+                Assumption::violated(text, "lambda or the kernel was searched for with the targets and these draws")
+                    .with_remedy("Fix lambda in the spec, and the bandwidth by a number or a rule.")
+            }
+        };
+        self.unequal_weights().into_iter().chain([choices]).collect()
+    }
+
+    /// The violation by sample weights or class weights, if there are any.
+    fn unequal_weights(&self) -> Option<Assumption> {
+        self.rows_weighted.then(|| {
+            Assumption::violated("equally weighted rows", "sample weights or class weights were used")
+                .with_remedy("Train without weights.")
+        })
     }
 
     /// The inputs that all theorems share.
@@ -149,6 +170,20 @@ mod tests {
         }
         let weighted = Evidence { sampling: SamplingKind::LeverageWeighted, ..ridge_fit() };
         assert_eq!(weighted.draws_by_leverage().state, AssumptionState::Assumed);
+    }
+
+    /// A bandwidth from the inputs is no obstacle to a theorem that takes the rows as given.
+    #[test]
+    fn choices_from_the_rows_are_violations_where_the_theorem_minds() {
+        let states = |choices| {
+            let evidence = Evidence { choices, ..ridge_fit() };
+            let last = |assumptions: Vec<Assumption>| assumptions.last().unwrap().state;
+            (last(evidence.rows_and_choices()), last(evidence.choices()))
+        };
+        use AssumptionState::{Checked, Violated};
+        assert_eq!(states(Choices::FixedInAdvance), (Checked, Checked));
+        assert_eq!(states(Choices::FromInputs), (Violated, Checked));
+        assert_eq!(states(Choices::FromTargets), (Violated, Violated));
     }
 
     #[test]

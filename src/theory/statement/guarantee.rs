@@ -1,6 +1,6 @@
 //! A guarantee: its statement, its value, and the assumptions that decide its status.
 
-use super::words::{Wording, not_available};
+use super::words::{Wording, not_available, rounded_down};
 use crate::theory::Lack;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -211,9 +211,10 @@ impl Assumption {
         Self { remedy: remedy.into(), ..self }
     }
 
-    /// `have` of about `need`, assumed because the theorem leaves the constant open.
-    pub fn of_order(text: impl Into<String>, have: f64, need: f64) -> Self {
-        Self { have: Some(have), need: Some(need), ..Self::assumed(text) }
+    /// `have ≥ need` where `need` may be underestimated: violated or assumed.
+    pub fn at_least_by_estimate(text: impl Into<String>, have: f64, need: f64) -> Self {
+        let state = if have >= need { AssumptionState::Assumed } else { AssumptionState::Violated };
+        Self { state, have: Some(have), need: Some(need), ..Self::checked(text) }
     }
 
     /// `have ≥ need`: checked or violated.
@@ -222,10 +223,14 @@ impl Assumption {
         Self { state, have: Some(have), need: Some(need), ..Self::checked(text) }
     }
 
-    /// A quantity with the lower bound `known` is at least `need`: checked if the lower bound is, assumed otherwise.
+    /// A quantity with the lower bound `known` is at least `need`: checked if the lower bound is. Otherwise the quantity
+    /// itself is unknown, and the bound says nothing against the assumption.
     pub fn at_least_by_bound(text: impl Into<String>, known: f64, need: f64) -> Self {
-        let state = if known >= need { AssumptionState::Checked } else { AssumptionState::Assumed };
-        Self { state, have: Some(known), need: Some(need), ..Self::checked(text) }
+        if known >= need {
+            return Self::at_least(text, known, need);
+        }
+        let text = format!("{}; it is known to be at least {}", text.into(), rounded_down(known));
+        Self { need: Some(need), ..Self::assumed(text) }
     }
 }
 

@@ -3,7 +3,9 @@
 use super::assessment::Assessment;
 use super::comparison::Comparison;
 use crate::features::MapKind;
-use crate::theory::{ErrorEstimates, Evidence, KernelEvidence, LossKind, PoolEvidence, SamplingKind, ScoreUnit};
+use crate::theory::{
+    Choices, ErrorEstimates, Evidence, KernelEvidence, LossKind, PoolEvidence, SamplingKind, ScoreUnit,
+};
 use crate::training::TrainSpec;
 use crate::training::fit::{Fit, Learned};
 
@@ -63,7 +65,7 @@ pub(crate) fn evidence(
         },
         draws_independent: spec.sampling.draws_are_independent(),
         unbiased: spec.sampling.is_unbiased(),
-        kernel_fixed_in_advance: spec.is_fixed_in_advance(),
+        choices: if spec.is_fixed_in_advance() { Choices::FixedInAdvance } else { Choices::FromTargets },
         rows_weighted: rows.weighted,
         loss,
         ridge: fit.lambda,

@@ -5,6 +5,7 @@ use crate::dataset::Part;
 use crate::features::{FeatureMap, Kernel, Precision, Projector};
 use crate::model::InputPipeline;
 use crate::solver::{self, ExactKrr, ExactProblem, ExactSolver, FeatureSource, SolveError, Watch};
+use crate::theory::ours::certificate::solver_slack;
 use crate::theory::{Estimate, ExactEvidence};
 use crate::training::Resources;
 use crate::training::rows::run::Run;
@@ -149,12 +150,12 @@ impl<'a> ExactSystem<'a> {
         self.watched(part, |watch| solver.fitted_form(exact, TOLERANCE, watch))
     }
 
-    /// What no prediction of a solution is further than from that of the exact method: ‖r‖·√k(x, x)/√(nλ). √k(x, x) of
+    /// What no prediction of a solution is further than from that of the exact method: √k(x, x)·‖r‖/(2√(nλ)). √k(x, x) of
     /// a new input is that of the training rows; none where it grows with the input.
     pub(crate) fn slack(&self, evidence: &solver::ExactEvidence) -> Option<f64> {
         let norm = |row: ndarray::ArrayView1<f64>| self.kernel.evaluate(row, row).sqrt();
         let largest = self.inputs.rows().into_iter().map(norm).fold(0.0, f64::max);
-        (self.kernel != Kernel::Linear).then(|| evidence.residual_norm * largest / self.shift().sqrt())
+        (self.kernel != Kernel::Linear).then(|| solver_slack(largest, evidence.residual_norm, self.shift()))
     }
 
     /// Does a part of the stage, from one share of its progress to another.

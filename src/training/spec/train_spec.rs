@@ -373,7 +373,7 @@ mod tests {
     fn the_certified_lambda_is_the_smallest_of_any_bound() {
         let spec = TrainSpec::check("", Some(&json!({"lambda": "certified"})), LIMITS).unwrap();
         let lambda = spec.resolve_lambda(10_000).unwrap();
-        assert!(slack(1.0, lambda, 10_000, 1_024, 0.05) < 1.0);
+        assert!(slack(1.0, lambda, 10_000, 1_024, 0.05).is_some());
         assert!(lambda < wang::threshold(1.0, 10_000, 1_024, 0.05));
     }
 }

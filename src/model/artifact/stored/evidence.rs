@@ -4,8 +4,8 @@ use super::Numbers;
 use super::solves::StoredExactSolve;
 use crate::model::Measured;
 use crate::theory::{
-    CertificateEvidence, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, PoolEvidence,
-    SamplingKind, ScoreUnit,
+    CertificateEvidence, Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind,
+    PoolEvidence, SamplingKind, ScoreUnit,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -121,7 +121,7 @@ impl<'a> From<&'a Evidence> for StoredEvidence<'a> {
             sampling: evidence.sampling.into(),
             draws_independent: evidence.draws_independent,
             unbiased: evidence.unbiased,
-            kernel_fixed_in_advance: evidence.kernel_fixed_in_advance,
+            kernel_fixed_in_advance: evidence.choices == Choices::FixedInAdvance,
             rows_weighted: evidence.rows_weighted,
             loss: evidence.loss.into(),
             ridge: evidence.ridge,
@@ -154,7 +154,8 @@ impl From<StoredEvidence<'_>> for Evidence {
             sampling: stored.sampling.into(),
             draws_independent: stored.draws_independent,
             unbiased: stored.unbiased,
-            kernel_fixed_in_advance: stored.kernel_fixed_in_advance,
+            // The spec and the report tell whether only the inputs were used.
+            choices: if stored.kernel_fixed_in_advance { Choices::FixedInAdvance } else { Choices::FromTargets },
             rows_weighted: stored.rows_weighted,
             loss: stored.loss.into(),
             ridge: stored.ridge,

@@ -163,7 +163,7 @@ mod tests {
     fn known(features: usize) -> Evidence {
         let dimension = Estimate { value: 4.0, standard_error: 0.0 };
         let kernel = Some(KernelEvidence { dimension, largest: Some(0.8), spectral_delta: None });
-        Evidence { kernel, feature_count: features, draw_count: features, kernel_fixed_in_advance: true, ..ridge_fit() }
+        Evidence { kernel, feature_count: features, draw_count: features, ..ridge_fit() }
     }
 
     /// sum = 3, s_λ = 1, ρ = 16/e: 8 draws for Δ = 1, 32 for ½.
@@ -214,7 +214,8 @@ mod tests {
             norm_at_least_n_lambda(&Evidence { kernel, exact, ..known(2_000) })
         };
         assert_eq!((state(240.0).state, state(240.0).have), (AssumptionState::Checked, Some(0.8)));
-        assert_eq!((state(30.0).state, state(30.0).have), (AssumptionState::Assumed, Some(0.1)));
+        assert_eq!((state(30.0).state, state(30.0).have), (AssumptionState::Assumed, None));
+        assert!(state(30.0).text.ends_with("known to be at least 0.1000"), "{}", state(30.0).text);
     }
 
     #[test]

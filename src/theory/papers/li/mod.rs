@@ -13,7 +13,8 @@
 //! **Departures.** Neither printed constant follows from the printed proof: its concentration step
 //! gives (32/3)·d̃·log(16d(λ)/δ). We require that and show the printed ones beside it. The step uses d(λ) as an
 //! intrinsic dimension, which is right up to the factor in the logarithm if λ is at most the largest eigenvalue of the
-//! operator; the paper does not say so. R is unknown and estimated by ‖w‖/√2.
+//! operator; the paper does not say so. Inside logarithms d(λ), that of the population, is bounded by κ²/λ; n does not bound
+//! it. R is unknown and estimated by ‖w‖/√2.
 
 /// The number of draws that the theorems require.
 mod draws;
@@ -115,10 +116,15 @@ impl Condition {
             lipschitz,
             two_labels(evidence),
             Assumption::assumed("a best function in the kernel's space (r = 1/2)"),
+            evidence.features_continuous(),
+            Assumption::assumed(
+                "an unpenalised intercept, which this model has and the class of the theorem lacks, that does not change \
+                 the result",
+            ),
         ];
         assumptions.extend(evidence.rows_and_choices());
-        let (dimension, uncertain) = evidence.dimension_at_most(b);
-        let mut estimated = if uncertain { vec!["effective_dimension"] } else { Vec::new() };
+        let dimension = b / evidence.ridge;
+        let mut estimated = Vec::new();
         let leverage_sum = match (by_leverage, evidence.effective_dimension()) {
             (false, _) => b / evidence.ridge,
             (true, Some((dimension, exact))) => {
@@ -136,7 +142,7 @@ impl Condition {
             assumptions.push(Assumption::assumed("an effective dimension equal to its estimate"));
         }
         let inputs = vec![
-            ("effective_dimension", dimension),
+            ("largest_effective_dimension", dimension),
             ("leverage_sum", leverage_sum),
             ("draws_needed", enough.repaired),
             ("printed_by_the_corollary", enough.corollary),
@@ -241,6 +247,22 @@ mod tests {
         assert!(plain.statement.ends_with("is not offered yet."), "{}", plain.statement);
     }
 
+    /// d(λ) ≤ κ²/λ = 2e5 inside the logarithm, although there are only 300 rows; by hand (32/3)·2e5·log(16·2e5/0.05).
+    #[test]
+    fn the_rows_do_not_bound_the_dimension_of_the_population() {
+        let small = corollary1(&Evidence { ridge: 1e-5, ..classifier() }, 0.05);
+        let by_hand = (32.0 / 3.0 * 2e5 * (16.0_f64 * 2e5 / 0.05).ln()).ceil();
+        assert_eq!(small.value, Some(by_hand));
+    }
+
+    #[test]
+    fn sign_features_are_not_continuous() {
+        let sign = Evidence { sign_features: true, feature_count: 10_000, draw_count: 10_000, ..classifier() };
+        let found = corollary1(&sign, 0.05);
+        assert_eq!(found.status, Status::NotApplicable);
+        assert!(found.statement.contains("requires continuous features"), "{}", found.statement);
+    }
+
     #[test]
     fn corollary_2_requires_the_effective_dimension_and_the_sampling() {
         assert_eq!(corollary2(&classifier(), 0.05).value, None);
@@ -251,7 +273,7 @@ mod tests {
         assert!(plain.value.unwrap() < corollary1(&known, 0.05).value.unwrap());
         assert_eq!(plain.status, Status::NotApplicable);
         let weighted = corollary2(&Evidence { sampling: SamplingKind::LeverageWeighted, ..known }, 0.05);
-        let estimated = vec!["effective_dimension", "leverage_sum"];
+        let estimated = vec!["leverage_sum"];
         assert_eq!((weighted.status, weighted.estimated), (Status::Conditional, estimated));
     }
 }

@@ -1,16 +1,17 @@
 //! Lemma 3: the distance between the second moment of the features on the training rows and its expectation.
 //!
 //! The paper prints log(s/δ), which is right for the one side that Theorem 1 needs; both sides
-//! together need log(2s/δ).
+//! together need log(2s/δ). Its last step also needs ε ≤ b; the value here is Bernstein's inequality without that step,
+//! which is smaller and always valid.
 
 use super::thresholds::bernstein_root;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, percent, rounded_up};
-use crate::theory::{Assumption, Evidence, Form, Guarantee};
+use crate::theory::{Evidence, Form, Guarantee};
 
 const LEMMA3: Source = Source {
     id: "wang.lemma3",
-    paper: "Wang 2019, Lemma 3, with log(2s/delta) to cover both sides",
+    paper: "Wang 2019, Lemma 3, without its last inequality and with log(2s/delta) to cover both sides",
     bounds: "spectral norm of E psi psi' - (1/n) sum psi_i psi_i'",
     form: Form::Bound,
 };
@@ -26,7 +27,7 @@ pub fn epsilon_two_sided(
     feature_bound * (8.0 * l / (3.0 * sample_count as f64)).sqrt()
 }
 
-/// The same from Bernstein's inequality without the last simplification; always valid.
+/// b(ℓ/3n + √((ℓ/3n)² + 2ℓ/n)) with ℓ = log(2s/δ): Bernstein's inequality inverted exactly; always valid.
 pub fn epsilon_bernstein(
     feature_bound: f64,
     sample_count: usize,
@@ -47,16 +48,11 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         return LEMMA3.unavailable(evidence.features_bounded());
     };
     let (n, s) = (evidence.sample_count, evidence.feature_count);
-    let epsilon = epsilon_two_sided(b, n, s, failure_probability);
-    let mut assumptions = vec![
-        Assumption::at_least("a feature bound b no smaller than epsilon, the value of the lemma", b, epsilon)
-            .with_remedy("Use more rows, which make epsilon smaller."),
-        evidence.features_bounded(),
-        evidence.features_ignore_the_rows(),
-    ];
+    let epsilon = epsilon_bernstein(b, n, s, failure_probability);
+    let mut assumptions = vec![evidence.features_bounded(), evidence.features_ignore_the_rows()];
     assumptions.extend(evidence.rows_and_choices());
     let mut inputs = evidence.inputs(failure_probability);
-    inputs.insert("epsilon_bernstein", epsilon_bernstein(b, n, s, failure_probability));
+    inputs.insert("epsilon_printed", epsilon_two_sided(b, n, s, failure_probability));
     LEMMA3.guarantee(Finding {
         value: Some(epsilon),
         informative: epsilon < b,
@@ -92,11 +88,11 @@ mod tests {
     }
 
     #[test]
-    fn it_is_invalid_for_few_rows() {
+    fn few_rows_make_it_uninformative_and_never_inapplicable() {
         assert_eq!(lemma3(&ridge_fit(), 0.05).status, Status::Conditional);
         let few = Evidence { sample_count: 10, ..ridge_fit() };
-        assert_eq!(lemma3(&few, 0.05).status, Status::NotApplicable);
-        assert!(lemma3(&few, 0.05).statement.ends_with("Use more rows, which make epsilon smaller."));
+        assert_eq!(lemma3(&few, 0.05).status, Status::Vacuous);
+        assert!(lemma3(&few, 0.05).statement.ends_with("Use more rows."), "{}", lemma3(&few, 0.05).statement);
         let weighted = lemma3(&Evidence { rows_weighted: true, ..ridge_fit() }, 0.05);
         assert!(!weighted.statement.contains("more rows"), "{}", weighted.statement);
     }

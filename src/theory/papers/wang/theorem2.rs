@@ -99,7 +99,7 @@ mod tests {
     fn it_covers_only_sign_features_and_the_printed_order_is_not_its_value() {
         let cosine = Evidence { exact: Some(exact(0.4, 3.0)), ..ridge_fit() };
         assert_eq!((theorem2(&cosine).status, theorem2(&cosine).value), (Status::NotApplicable, None));
-        let sign = Evidence { sign_features: true, feature_bound: Some(1.0), kernel_fixed_in_advance: true, ..cosine };
+        let sign = Evidence { sign_features: true, feature_bound: Some(1.0), ..cosine };
         let found = theorem2(&sign);
         assert_eq!(found.status, Status::Holds);
         assert!(found.value.unwrap() < found.inputs["printed_order_not_a_bound"]);
