@@ -40,7 +40,7 @@ impl FittedModel {
             interval_width: self.interval_width(delta),
             target_variance: self.evidence.as_ref().and_then(|evidence| evidence.target_mean_square),
             measured_distance: self.measured.exact_krr_error,
-            probability: 1.0 - delta,
+            failure_probability: delta,
             certifiable,
         };
         summarize(&facts, guarantees)

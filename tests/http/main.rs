@@ -30,4 +30,5 @@ mod offline;
 mod plans;
 mod process;
 mod spectrum;
+mod summary;
 mod updates;

@@ -12,6 +12,10 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
+/// The measurements that the short answer has.
+const IN_SHORT: [&str; 5] =
+    ["exact_krr_error", "jackknife_error", "validation_mse", "validation_r2", "validation_accuracy"];
+
 /// Which guarantees are shown, and how much of each.
 enum Selection {
     /// Those that apply, in short.
@@ -70,17 +74,11 @@ pub(crate) async fn show(
     let circumstances = model.circumstances(rows);
     let found = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta, share, &circumstances));
     let (guarantees, needing_rows) = found.map(|found| (found.guarantees, found.needing_rows)).unwrap_or_default();
-    let certifiable = rows == RowAccess::Kept && !needing_rows.is_empty();
+    let certifiable = rows == RowAccess::Kept && needing_rows.iter().any(|id| id.contains("certificate"));
     let shown = best_first(guarantees.iter().filter(|guarantee| selection.shows(guarantee)).collect());
     let views: Vec<Value> =
         shown.iter().map(|guarantee| view(guarantee, model, &selection, delta, share, rows)).collect();
-    let mut measured = model.measurements();
-    if let (Value::Object(measured), false) = (&mut measured, selection.in_full()) {
-        for detail in ["exact_krr", "preconditioning"] {
-            measured.shift_remove(detail);
-        }
-    }
-    Ok(Json(json!({
+    let mut answer = json!({
         "model": entry.name,
         "version": entry.version,
         "delta": delta,
@@ -88,13 +86,15 @@ pub(crate) async fn show(
         "summary": model.summary(&guarantees, delta, certifiable),
         "guarantees": views,
         "not_shown": guarantees.len() - shown.len(),
-        "needs_rows": {
-            "ids": needing_rows,
-            "available": rows == RowAccess::Kept,
-            "reason": rows.obstacle(),
-        },
-        "measured": measured,
-    })))
+        "measured": model.measurements(),
+    });
+    if selection.in_full() {
+        let available = rows == RowAccess::Kept;
+        answer["needs_rows"] = json!({"ids": needing_rows, "available": available, "reason": rows.obstacle()});
+    } else if let Some(measured) = answer["measured"].as_object_mut() {
+        measured.retain(|name, _| IN_SHORT.contains(&name.as_str()));
+    }
+    Ok(Json(answer))
 }
 
 /// A guarantee in short, or in full with what it needs; a bound far above the measured distance says why.

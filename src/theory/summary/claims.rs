@@ -1,84 +1,114 @@
 //! Bounds and estimates in one short sentence each.
 
 use super::Facts;
-use super::words::{count, figure};
-use crate::theory::{Form, Guarantee};
-use serde::Serialize;
+use super::words::figure;
+use crate::theory::statement::words::{percent, rounded_up};
+use crate::theory::{Form, Guarantee, Status};
 
-/// A bound this many times the measured value needs an explanation.
+/// A figure this many times the measured one needs an explanation.
 const LOOSE: f64 = 1_000.0;
 
 /// One guarantee or estimate, in short.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Claim {
     /// Of the guarantee.
     pub id: &'static str,
-    /// What it says.
+    /// What it says, and with what probability.
     pub says: String,
-    /// At least this; none for estimates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub probability: Option<f64>,
-    /// Whether it bounds or estimates the distance to the exact kernel method.
-    #[serde(skip)]
-    pub of_distance: bool,
 }
 
 impl Claim {
-    pub(super) fn of(guarantee: &Guarantee, facts: &Facts) -> Self {
-        let says = match looseness(guarantee, facts.measured_distance) {
-            Some(why) => format!("{} {why}", says(guarantee, facts)),
-            None => says(guarantee, facts),
+    /// Informative bounds on predictions and on their distance to the exact method.
+    pub(super) fn proved(guarantee: &Guarantee, facts: &Facts) -> Option<Self> {
+        let id = guarantee.id;
+        let informative = matches!(guarantee.status, Status::Holds | Status::Conditional);
+        if !informative || guarantee.form != Form::Bound || (id != "conformal" && !is_distance(guarantee)) {
+            return None;
+        }
+        let value = guarantee.value.map(rounded_up)?;
+        let says = match id {
+            "conformal" if facts.predicts_labels => "The label set of a new row contains the true label".to_owned(),
+            "conformal" => match facts.interval_width {
+                Some(width) => {
+                    format!("The interval of a new row, about {} wide, contains the true value", figure(width))
+                }
+                None => "The interval of a new row contains the true value".to_owned(),
+            },
+            "bochner.certificate_mean" => {
+                format!("The mean squared distance of this model to the exact method is at most {value}")
+            }
+            _ if is_mean_square(guarantee) => {
+                format!("Averaged over feature draws, the mean squared distance to the exact method is at most {value}")
+            }
+            _ => guarantee.statement.split([';', '\n']).next().and_then(|claim| claim.split(". ").next())?.to_owned(),
         };
-        let of_distance = guarantee.bounds.contains("f_s(x) - f(x)");
-        Self { id: guarantee.id, says, probability: guarantee.probability, of_distance }
+        let probability = match guarantee.probability {
+            Some(probability) if !says.contains("with probability") => {
+                format!(" with probability at least {}", percent(1.0 - probability))
+            }
+            _ => String::new(),
+        };
+        let why = looseness(guarantee, facts.measured_distance).map_or_else(String::new, |why| format!(" {why}"));
+        Some(Self { id, says: format!("{says}{probability}.{why}") })
+    }
+
+    /// Estimates of the distance to the exact method.
+    pub(super) fn estimated(guarantee: &Guarantee, facts: &Facts) -> Option<Self> {
+        let informative = matches!(guarantee.status, Status::Holds | Status::Conditional);
+        let near = informative && guarantee.form == Form::Estimate && is_mean_square(guarantee);
+        // A plug-in value far above the measured distance estimates nothing.
+        let near =
+            near && looseness(guarantee, facts.measured_distance).is_none() && guarantee.id.starts_with("bochner.");
+        let value = guarantee.value.filter(|_| near)?;
+        let says = format!("The mean squared distance to the exact method is about {}.", figure(value));
+        Some(Self { id: guarantee.id, says })
     }
 }
 
-fn says(guarantee: &Guarantee, facts: &Facts) -> String {
-    let Some(value) = guarantee.value.map(figure) else { return first_sentence(&guarantee.statement) };
-    let average = bounds_squared_distance(guarantee);
-    match (guarantee.id, guarantee.form) {
-        ("conformal", _) if facts.predicts_labels => "The label set of a new row contains the true label.".to_owned(),
-        ("conformal", _) => match facts.interval_width {
-            Some(width) => format!("The interval of a new row, {} wide, contains the true value.", figure(width)),
-            None => "The interval of a new row contains the true value.".to_owned(),
-        },
-        ("bochner.certificate_mean", _) => {
-            format!("The mean squared distance of this model to the exact method is at most {value}.")
-        }
-        (_, Form::Bound) if average => {
-            format!(
-                "For feature draws like this one, the mean squared distance to the exact method is at most {value}."
-            )
-        }
-        (_, Form::Estimate) if average => {
-            format!("The mean squared distance to the exact method is about {value}.")
-        }
-        _ => first_sentence(&guarantee.statement),
-    }
+fn is_distance(guarantee: &Guarantee) -> bool {
+    guarantee.bounds.contains("f_s(x) - f(x)")
 }
 
-/// Up to the first full stop or semicolon that ends a clause; decimal points are followed by a digit.
-fn first_sentence(statement: &str) -> String {
-    let end = [". ", "; "].iter().filter_map(|stop| statement.find(stop)).min();
-    end.map_or_else(|| statement.to_owned(), |end| format!("{}.", &statement[..end]))
-}
-
-fn bounds_squared_distance(guarantee: &Guarantee) -> bool {
+fn is_mean_square(guarantee: &Guarantee) -> bool {
     guarantee.bounds.starts_with("mean of (f_s(x) - f(x))^2")
 }
 
-/// Why a bound is far above what was measured; none if it is not, or if nothing was measured.
+/// Why a bound or estimate is far above what was measured; none if it is not, or if nothing was measured.
 pub fn looseness(guarantee: &Guarantee, measured_distance: Option<f64>) -> Option<String> {
-    let comparable = guarantee.form == Form::Bound && bounds_squared_distance(guarantee);
+    let comparable = matches!(guarantee.form, Form::Bound | Form::Estimate) && is_mean_square(guarantee);
     let measured = measured_distance.filter(|measured| comparable && *measured > 0.0)?;
     let ratio = guarantee.value? / measured;
     (ratio >= LOOSE).then(|| {
         format!(
-            "The distance measured for this model is {}, about {} times smaller: the bound covers the worst data that meet \
-             its assumptions, and these are not the worst.",
+            "The distance measured for this model is {}, about {} times smaller: the formula covers the worst data that meet \
+             its assumptions.",
             figure(measured),
-            figure(ratio).parse::<f64>().map_or_else(|_| figure(ratio), |ratio| count(ratio as usize))
+            figure(ratio)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::guarantees;
+    use crate::theory::statement::remedy::tests::AT_HAND;
+    use crate::theory::summary::summarize;
+
+    #[test]
+    fn a_loose_bound_says_why() {
+        let found = guarantees(&ridge_fit(), 0.05, 0.95, &AT_HAND).guarantees;
+        let theorem1 = found.iter().find(|found| found.id == "wang.theorem1").unwrap();
+        let value = theorem1.value.unwrap();
+        assert_eq!(looseness(theorem1, None), None);
+        assert_eq!(looseness(theorem1, Some(value / 999.0)), None);
+        let why = looseness(theorem1, Some(value / 2_000.0)).unwrap();
+        assert!(why.contains("about 2,000 times smaller: the formula covers the worst data"), "{why}");
+        let facts = Facts { measured_distance: Some(value / 2_000.0), feature_count: Some(200), ..Facts::default() };
+        let summary = summarize(&facts, &found);
+        for claim in summary.proved.iter().filter(|claim| claim.id.starts_with("wang")) {
+            assert!(claim.says.contains("with probability at least 95%. The distance measured"), "{}", claim.says);
+        }
+    }
 }

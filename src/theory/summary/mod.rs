@@ -17,7 +17,7 @@ pub use claims::{Claim, looseness};
 pub use needs::{Needs, needs};
 
 use crate::theory::{Form, Guarantee, Status};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use words::significant;
 
 /// The figures of a model that a summary needs beside its guarantees.
@@ -45,8 +45,8 @@ pub struct Facts {
     pub target_variance: Option<f64>,
     /// Mean of (f_s − f)² over the validation rows, summed over the targets.
     pub measured_distance: Option<f64>,
-    /// 1 − δ.
-    pub probability: f64,
+    /// δ.
+    pub failure_probability: f64,
     /// Whether a certify job can still measure something.
     pub certifiable: bool,
 }
@@ -60,12 +60,18 @@ pub struct Summary {
     pub fit: Fit,
     /// What is lost by using random features.
     pub random_features: RandomFeatures,
-    /// Informative bounds, best first.
+    /// Informative bounds by id, best first.
+    #[serde(serialize_with = "by_id")]
     pub proved: Vec<Claim>,
-    /// Figures without proof.
+    /// Figures without proof, by id.
+    #[serde(serialize_with = "by_id")]
     pub estimated: Vec<Claim>,
     /// What to do, one sentence each.
     pub advice: Vec<String>,
+}
+
+fn by_id<S: Serializer>(claims: &[Claim], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(claims.iter().map(|claim| (claim.id, &claim.says)))
 }
 
 /// How good the predictions are on rows that were not fitted.
@@ -122,12 +128,8 @@ pub enum DistanceSource {
 /// The summary of a model with these guarantees.
 pub fn summarize(facts: &Facts, guarantees: &[Guarantee]) -> Summary {
     let found = best_first(guarantees.iter().collect());
-    let useful = |form: Form| {
-        let counts = move |g: &&&Guarantee| g.form == form && matches!(g.status, Status::Holds | Status::Conditional);
-        found.iter().filter(counts).copied()
-    };
-    let proved: Vec<Claim> = useful(Form::Bound).map(|g| Claim::of(g, facts)).collect();
-    let estimated = useful(Form::Estimate).map(|g| Claim::of(g, facts)).collect();
+    let proved: Vec<Claim> = found.iter().filter_map(|guarantee| Claim::proved(guarantee, facts)).collect();
+    let estimated = found.iter().filter_map(|guarantee| Claim::estimated(guarantee, facts)).collect();
     let random_features = random_features(facts, guarantees);
     Summary {
         verdict: verdict::verdict(facts, &random_features, &proved),

@@ -2,6 +2,7 @@
 
 use super::words::{count, figure, share};
 use super::{Claim, DistanceSource, Facts, RandomFeatures};
+use crate::theory::statement::words::percent;
 use crate::theory::{Guarantee, Status};
 
 /// From this share of the error on, more features are worth their cost.
@@ -83,9 +84,10 @@ fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
 
 fn proof(facts: &Facts, proved: &[Claim]) -> String {
     let intervals = proved.iter().any(|claim| claim.id == "conformal");
-    let distance = proved.iter().any(|claim| claim.of_distance);
+    let distance = proved.iter().any(|claim| claim.id != "conformal");
     let what = if facts.predicts_labels { "label sets" } else { "intervals" };
-    let at = format!("with probability at least {} if new rows are like the old ones", share(facts.probability));
+    let at =
+        format!("with probability at least {} if new rows are like the old ones", percent(facts.failure_probability));
     match (intervals, distance) {
         (true, true) => format!("its {what} and a bound on its distance to the exact method are proved to hold {at}"),
         (true, false) => format!("its {what} are proved to contain the truth {at}"),
@@ -161,7 +163,7 @@ mod tests {
             interval_width: Some(21.0),
             measured_distance: Some(0.6),
             target_variance: Some(280.0),
-            probability: 0.95,
+            failure_probability: 0.05,
             ..Facts::default()
         }
     }
