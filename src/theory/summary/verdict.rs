@@ -104,10 +104,12 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
     advice.extend(more_features(facts, features));
     match grade {
         None => advice.push("Train with validation_fraction > 0 to measure the fit.".to_owned()),
-        Some(Grade::Poor | Grade::Useless) if !few_features => advice.push(
-            "The fit is poor for another reason than the features: try more rows, more informative columns or a different \
-             kernel."
-                .to_owned(),
+        Some(Grade::Good) => {}
+        Some(_) if features.share_of_error.is_none() => {
+            advice.push("For a better fit, try more features, more rows or more informative columns.".to_owned());
+        }
+        Some(_) if !few_features => advice.push(
+            "The features do not limit the fit: try more rows, more informative columns or a different kernel.".to_owned(),
         ),
         Some(_) => {}
     }
@@ -216,7 +218,7 @@ mod tests {
         assert!(with(0.6).0.starts_with("A fair fit: the model explains 60%"));
         let (verdict, advice) = with(0.3);
         assert!(verdict.starts_with("A poor fit: the model explains 30%"), "{verdict}");
-        assert!(advice.contains("for another reason than the features"), "{advice}");
+        assert!(advice.contains("The features do not limit the fit"), "{advice}");
         let (verdict, _) = with(-0.2);
         let opening = "No better than always answering the mean: the model explains none of the variation";
         assert!(verdict.starts_with(opening), "{verdict}");
