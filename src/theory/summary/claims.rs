@@ -37,13 +37,15 @@ impl Claim {
             "bochner.certificate_mean" => {
                 format!("The mean squared distance of this model to the exact method is at most {value}")
             }
-            _ if is_mean_square(guarantee) => {
-                format!("Averaged over feature draws, the mean squared distance to the exact method is at most {value}")
-            }
+            _ if is_mean_square(guarantee) => format!(
+                "Averaged over feature draws inside an event of probability at least {}, the mean squared distance to the \
+                 exact method is at most {value}",
+                percent(facts.failure_probability)
+            ),
             _ => guarantee.statement.split([';', '\n']).next().and_then(|claim| claim.split(". ").next())?.to_owned(),
         };
         let probability = match guarantee.probability {
-            Some(probability) if !says.contains("with probability") => {
+            Some(probability) if !says.contains("probability") => {
                 format!(" with probability at least {}", percent(1.0 - probability))
             }
             _ => String::new(),
@@ -105,10 +107,16 @@ mod tests {
         assert_eq!(looseness(theorem1, Some(value / 999.0)), None);
         let why = looseness(theorem1, Some(value / 2_000.0)).unwrap();
         assert!(why.contains("about 2,000 times smaller: the formula covers the worst data"), "{why}");
-        let facts = Facts { measured_distance: Some(value / 2_000.0), feature_count: Some(200), ..Facts::default() };
+        let facts = Facts {
+            measured_distance: Some(value / 2_000.0),
+            feature_count: Some(200),
+            failure_probability: 0.05,
+            ..Facts::default()
+        };
         let summary = summarize(&facts, &found);
         for claim in summary.proved.iter().filter(|claim| claim.id.starts_with("wang")) {
-            assert!(claim.says.contains("with probability at least 95%. The distance measured"), "{}", claim.says);
+            assert!(claim.says.contains("of probability at least 95%, the mean squared distance"), "{}", claim.says);
+            assert!(claim.says.contains("times smaller"), "{}", claim.says);
         }
     }
 }

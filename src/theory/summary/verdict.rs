@@ -109,7 +109,8 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
             advice.push("For a better fit, try more features, more rows or more informative columns.".to_owned());
         }
         Some(_) if !few_features => advice.push(
-            "The features do not limit the fit: try more rows, more informative columns or a different kernel.".to_owned(),
+            "The features do not limit the fit: try more rows, more informative columns or a different kernel."
+                .to_owned(),
         ),
         Some(_) => {}
     }
