@@ -58,7 +58,7 @@ const ALLOWED: [(&str, &[&str]); 37] = [
     ("training::fit", &["dataset", "features", "model", "solver", "theory", "training::rows", "training::spec"]),
     ("training::rows", &["dataset", "features", "model", "solver", "training::spec"]),
     ("training::spec", &["dataset", "features", "model", "request", "solver", "theory", "theory::ours"]),
-    ("model", &["dataset", "features", "linalg", "solver", "theory", "theory::ours"]),
+    ("model", &["dataset", "features", "linalg", "solver", "theory", "theory::ours", "theory::papers"]),
     ("model::store", &["storage"]),
     ("model::onnx", &["features"]),
     ("model::artifact", &["dataset", "features", "solver", "storage", "theory"]),
@@ -79,10 +79,11 @@ const ALLOWED: [(&str, &[&str]); 37] = [
 ];
 
 /// Rooms of `theory` may use these of its rooms: statements know no theorem, papers know no result of ours.
-const IN_THEORY: [(&str, &[&str]); 4] = [
+const IN_THEORY: [(&str, &[&str]); 5] = [
     ("theory::statement", &[]),
     ("theory::papers", &["theory::statement"]),
     ("theory::ours", &["theory::papers", "theory::statement"]),
+    ("theory::summary", &["theory::ours", "theory::statement"]),
     ("theory::plan", &["theory::ours", "theory::papers", "theory::statement"]),
 ];
 

@@ -103,10 +103,10 @@ get /api/v1/models/houses/versions/2/onnx >"$work/houses.onnx"
 expect "ONNX" "$(head -c 11 "$work/houses.onnx" | tail -c 7)" '^bochner$'
 expect "what an artifact holds" "$(bochner inspect "$(artifact)")" '^targets +price$'
 
-expect "no bound where its condition fails" "$(get /api/v1/models/houses/guarantees)" \
+expect "no bound where its condition fails" "$(get /api/v1/models/houses/guarantees?all=true)" \
     '"id":"wang.theorem1".*"status":"not_applicable"'
 expect "certified training" "$(train certified '{"lambda":"certified"}')" '"status":"succeeded"'
-guarantees=$(get '/api/v1/models/certified/guarantees?delta=0.05')
+guarantees=$(get '/api/v1/models/certified/guarantees?all=true&delta=0.05')
 expect "a bound that holds" "$guarantees" '"id":"wang.theorem1".*"status":"conditional".*"probability":0.95'
 expect "the closed form" "$guarantees" '"id":"wang.remark1".*"value":[0-9.]+'
 expect "a measured error next to it" "$guarantees" '"exact_krr_error":[0-9.]+'

@@ -89,21 +89,29 @@ impl TrainingJobs {
         let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);
         let certified = certified.map_err(training_failure)?;
         control.progress(JobStage::Publish, 0.0);
+        let mut description = certified.model.describe();
+        if let Some(seconds) = self.description(&entry)?["report"].get("stage_seconds") {
+            description["report"]["stage_seconds"] = seconds.clone();
+        }
+        let description = description.to_string();
         let predictor = make_ready(certified.model).map_err(|error| failure("internal", error))?;
         let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
         let put = |version: &Arc<ModelVersion>| {
             self.model_cache.release(&entry);
             self.model_cache.put(version, predictor);
         };
-        self.registry.replace(&entry, stored, put).map_err(|error| failure("storage", error))
+        self.registry.replace(&entry, stored, &description, put).map_err(|error| failure("storage", error))
     }
 
     /// What a finished job tells.
     fn result(&self, version: &ModelVersion) -> Result<Value, Failure> {
+        Ok(json!({"version": version.version, "report": self.description(version)?["report"].take()}))
+    }
+
+    fn description(&self, version: &ModelVersion) -> Result<Value, Failure> {
         let description = self.registry.description(version).map_err(|error| failure("storage", error))?;
-        let description: Value = serde_json::from_str(&description)
-            .map_err(|error| failure("storage", format!("the description of the model is not JSON: {error}")))?;
-        Ok(json!({"version": version.version, "report": description["report"]}))
+        serde_json::from_str(&description)
+            .map_err(|error| failure("storage", format!("the description of the model is not JSON: {error}")))
     }
 
     fn open(&self, job: &Job) -> Result<(Dataset, Table), Failure> {

@@ -39,7 +39,7 @@ fn describe(bytes: &[u8]) -> Result<Value, crate::model::ArtifactError> {
     Ok(description)
 }
 
-/// One fact per line, then the figures of the report.
+/// The summary, one fact per line, then the figures of the report.
 fn page(description: &Value) -> String {
     let spec = &description["spec"];
     let shapes = &description["shapes"];
@@ -56,11 +56,21 @@ fn page(description: &Value) -> String {
         ("labels", list(&description["labels"], plain)),
         ("outputs", list(&description["outputs"], plain)),
     ];
+    let summary = &description["report"]["summary"];
+    let claims = ["proved", "estimated"].into_iter().flat_map(|kind| {
+        let claims = summary[kind].as_object().into_iter().flatten();
+        claims.map(move |(id, says)| (kind, format!("{} [{id}]", plain(says))))
+    });
+    let advice = summary["advice"].as_array().into_iter().flatten();
+    let said = [("verdict", plain(&summary["verdict"]))]
+        .into_iter()
+        .chain(claims)
+        .chain(advice.map(|advice| ("advice", plain(advice))));
     let figures = description["report"].as_object().into_iter().flatten();
     let figures = figures.filter(|(_, figure)| figure.is_number() || figure.is_string());
     let warnings = description["report"]["warnings"].as_array().into_iter().flatten();
-    let lines = facts
-        .into_iter()
+    let lines = said
+        .chain(facts)
         .chain(figures.map(|(name, figure)| (name.as_str(), plain(figure))))
         .chain(warnings.map(|warning| ("warning", plain(warning))));
     lines.filter(|(_, fact)| !fact.is_empty()).map(|(name, fact)| line(name, &fact)).collect()

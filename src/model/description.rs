@@ -6,8 +6,13 @@ use crate::features::Kernel;
 use serde_json::{Value, json};
 
 impl FittedModel {
-    /// Shapes, the resolved spec, the report of the fit, and an example row.
+    /// Shapes, the resolved spec, the report of the fit with its summary, and an example row.
     pub fn describe(&self) -> Value {
+        let mut report = json!({"summary": self.own_summary()});
+        if let (Value::Object(report), Value::Object(rest)) = (&mut report, self.report.to_json()) {
+            report.extend(rest);
+            report.insert("measured".to_owned(), self.measurements());
+        }
         json!({
             "target": self.head.targets().first(),
             "targets": self.head.targets(),
@@ -22,7 +27,7 @@ impl FittedModel {
             "labels": self.head.labels().map(|labels| &labels.labels),
             "outputs": outputs(self),
             "spec": serde_json::from_str::<Value>(&self.spec).unwrap_or_default(),
-            "report": self.report.to_json(),
+            "report": report,
         })
     }
 }

@@ -24,6 +24,9 @@ mod fitted;
 /// The description of a model.
 mod description;
 
+/// One screen about a model.
+mod summary;
+
 /// The predictive spread.
 mod spread;
 

@@ -49,6 +49,9 @@ mod spectral_profile;
 /// All guarantees, in a fixed order.
 mod catalogue;
 
+/// One screen about a model.
+mod summary;
+
 /// The number of features that a goal requires, theorem by theorem, and their cost.
 pub mod plan;
 
@@ -64,3 +67,6 @@ pub use spectral_profile::{
 pub use statement::guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
 pub use statement::remedy::{Circumstances, Lack, RowAccess};
 pub use statement::words::SMALLEST_DELTA;
+pub use summary::{
+    Claim, DistanceSource, Facts, Fit, Needs, RandomFeatures, Summary, best_first, looseness, needs, summarize,
+};

@@ -53,8 +53,8 @@ async fn an_alias_stands_wherever_a_model_is_named() {
     assert_eq!((&told["name"], &told["latest"]["version"]), (&json!("waves"), &json!(1)));
     assert_eq!((&told["aliases"], told["versions"].as_array().unwrap().len()), (&json!({"live": 1}), 2));
     assert_eq!(service.get("/api/v1/models").await.ok(200)["models"][0]["aliases"], json!({"live": 1}));
-    let guarantees = service.get("/api/v1/models/waves@live/guarantees").await.ok(200);
-    assert_eq!(guarantees, service.get("/api/v1/models/waves/versions/1/guarantees").await.ok(200));
+    let guarantees = service.get("/api/v1/models/waves@live/guarantees?all=true").await.ok(200);
+    assert_eq!(guarantees, service.get("/api/v1/models/waves/versions/1/guarantees?all=true").await.ok(200));
     let metadata = service.get("/v2/models/waves@live").await.ok(200);
     assert_eq!((&metadata["name"], &metadata["versions"]), (&json!("waves"), &json!(["1", "2"])));
     // With a version beside it, it must be that one.

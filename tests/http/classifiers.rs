@@ -50,7 +50,7 @@ async fn labels_are_given_back_with_probabilities() {
     assert_eq!(rose["top_k"][0]["probability"], rose["probabilities"]["rose"]);
     let top = predict(&service, &json!({"rows": rows, "top_k": 1})).await;
     assert_eq!(top[2]["top_k"][0]["label"], top[2]["label"]);
-    let guarantees = service.get("/api/v1/models/flowers/guarantees").await.ok(200);
+    let guarantees = service.get("/api/v1/models/flowers/guarantees?all=true").await.ok(200);
     for guarantee in guarantees["guarantees"].as_array().unwrap() {
         let id = guarantee["id"].as_str().unwrap();
         let statement = guarantee["statement"].as_str().unwrap();
@@ -94,7 +94,7 @@ async fn ridge_classifies_with_its_theorem_and_two_labels_have_one_decision_valu
     let answer = predict(&service, &json!({"rows": [[0, 0]], "outputs": ["label", "decision_values"]})).await;
     assert_eq!(answer[0]["label"], "iris");
     assert!(answer[0]["decision_values"].as_f64().unwrap() < 0.0);
-    let guarantees = service.get("/api/v1/models/flowers/guarantees").await.ok(200);
+    let guarantees = service.get("/api/v1/models/flowers/guarantees?all=true").await.ok(200);
     let of_id = |id: &str| guarantees["guarantees"].as_array().unwrap().iter().find(|found| found["id"] == id).unwrap();
     assert_eq!(of_id("bochner.theorem1_relative")["status"], "conditional", "{guarantees}");
     assert!(

@@ -49,7 +49,12 @@ fn it_tells_what_the_service_tells() {
         assert_eq!(found[name], told[name], "{name}");
     }
     assert_eq!(found["report"]["validation_r2"], told["report"]["validation_r2"]);
+    assert_eq!(found["report"]["summary"], told["report"]["summary"]);
     let page = printed(&inspect(&[], &file));
+    assert!(page.starts_with(&format!(
+        "verdict                       {}",
+        told["report"]["summary"]["verdict"].as_str().unwrap()
+    )));
     let facts = [
         "artifact                      format 2, ",
         "learner                       ridge\n",
@@ -57,6 +62,7 @@ fn it_tells_what_the_service_tells() {
         "targets                       y\n",
         "feature_count                 64\n",
         "validation_r2                 0.",
+        "\nadvice                        More features would",
     ];
     for fact in facts {
         assert!(page.contains(fact), "{fact} is not in\n{page}");

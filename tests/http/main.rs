@@ -31,4 +31,5 @@ mod offline;
 mod plans;
 mod process;
 mod spectrum;
+mod summary;
 mod updates;

@@ -55,7 +55,7 @@ async fn what_is_not_known_names_its_job_and_the_job_measures_it() {
 async fn the_share_of_a_tolerance_is_chosen_with_the_request() {
     let service = Service::with_model().await;
     let tolerance = async |query: &str| {
-        let answer = service.get(&format!("/api/v1/models/waves/guarantees{query}")).await.ok(200);
+        let answer = service.get(&format!("/api/v1/models/waves/guarantees?all=true{query}")).await.ok(200);
         let found = answer["guarantees"].as_array().unwrap().iter();
         let found = found.clone().find(|found| found["id"] == "bochner.certificate_tolerance").unwrap().clone();
         (answer, found)
@@ -64,9 +64,12 @@ async fn the_share_of_a_tolerance_is_chosen_with_the_request() {
     assert_eq!((&answer["share"], &usual["inputs"]["share"]), (&json!(0.95), &json!(0.95)));
     let preconditioning = &answer["measured"]["preconditioning"];
     assert_eq!(preconditioning.is_null(), answer["measured"]["spectral_delta"].as_f64().unwrap() >= 1.0, "{answer}");
-    let (answer, smaller) = tolerance("?share=0.8&delta=0.1").await;
+    let (answer, smaller) = tolerance("&share=0.8&delta=0.1").await;
     assert_eq!((&answer["share"], &smaller["inputs"]["share"]), (&json!(0.8), &json!(0.8)));
     assert!(smaller["value"].as_f64().unwrap() < usual["value"].as_f64().unwrap_or(f64::INFINITY));
+    // Any value of the sample covers enough at a confidence of almost none.
+    let (_, bold) = tolerance("&share=0.9&delta=0.9999999999999999").await;
+    assert!(bold["value"].as_f64().unwrap() > 0.0, "{bold}");
     for query in ["?share=0", "?share=1", "?share=much"] {
         let path = format!("/api/v1/models/waves/guarantees{query}");
         let refused = service.get(&path).await.refused(422, "invalid_parameter");

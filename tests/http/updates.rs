@@ -96,7 +96,7 @@ async fn several_targets_are_predicted_by_name() {
     assert!(prediction["value"]["y"].is_f64() && prediction["spread"]["x"].as_f64().unwrap() > 0.0, "{answer}");
     let plain = service.post("/api/v1/models/two/predict", &json!({"rows": [["green", true]]})).await.ok(200);
     assert_eq!(plain["predictions"][0], prediction["value"]);
-    let guarantee = service.get("/api/v1/models/two/guarantees").await.ok(200);
+    let guarantee = service.get("/api/v1/models/two/guarantees?all=true").await.ok(200);
     assert!(guarantee["measured"]["exact_krr_error"].as_f64().unwrap() > 0.0);
 
     for (query, part) in [
@@ -120,7 +120,7 @@ async fn sample_weights_name_a_column_of_their_own() {
     assert_eq!(job["status"], "succeeded", "{job}");
     let model = service.get("/api/v1/models/m").await.ok(200);
     assert_eq!(model["latest"]["columns"].as_array().unwrap().len(), 1);
-    let guarantees = service.get("/api/v1/models/m/guarantees").await.ok(200);
+    let guarantees = service.get("/api/v1/models/m/guarantees?id=wang.theorem1").await.ok(200);
     assert!(guarantees["guarantees"][0]["statement"].as_str().unwrap().contains("sample weights"), "{guarantees}");
 
     let asked = json!({"rows": [[1.0]], "outputs": ["interval"]});

@@ -114,19 +114,20 @@ impl ModelRegistry {
         published
     }
 
-    /// Replaces the artifact of a version that still has the one `entry` names. The entry changes after the new file is
+    /// Replaces the artifact and the description of a version that still has the artifact `entry` names. The entry changes after the new file is
     /// stored, and the old file is removed last. `make_ready` is called as by [`Self::publish`].
     pub fn replace(
         &self,
         entry: &ModelVersion,
         stored: StoredArtifact,
+        description: &str,
         make_ready: impl FnOnce(&Arc<ModelVersion>),
     ) -> Result<Arc<ModelVersion>, RegistryError> {
         let replaced = self.database.transact(|transaction| {
             Ok::<_, RegistryError>(transaction.execute(
-                "UPDATE models SET artifact = ?1, bytes = ?2, sha256 = ?3
-                 WHERE name = ?4 AND version = ?5 AND artifact = ?6",
-                params![stored.id, stored.bytes, stored.sha256, entry.name, entry.version, entry.artifact],
+                "UPDATE models SET artifact = ?1, bytes = ?2, sha256 = ?3, description = ?4
+                 WHERE name = ?5 AND version = ?6 AND artifact = ?7",
+                params![stored.id, stored.bytes, stored.sha256, description, entry.name, entry.version, entry.artifact],
             )?)
         })?;
         let (superfluous, outcome) = if replaced == 1 {
@@ -322,7 +323,7 @@ mod tests {
         let stored = registry.store("c", &model).unwrap();
         let artifact = || registry.find("m", None).unwrap().artifact.clone();
         let mut seen = None;
-        registry.replace(&second, stored, |entry| seen = Some((artifact(), entry.artifact.clone()))).unwrap();
+        registry.replace(&second, stored, "{}", |entry| seen = Some((artifact(), entry.artifact.clone()))).unwrap();
         assert_eq!((seen, artifact()), (Some(("b".into(), "c".into())), "c".into()));
         assert!(!registry.path("b").exists() && registry.path("c").exists());
     }

@@ -61,7 +61,8 @@ pub fn solver_slack(kernel_root: f64, residual_norm: f64, shift: f64) -> f64 {
 /// The order k, from 1, with P(Binomial(m,p) ≤ k−1) ≥ 1−δ: the k-th smallest of m values covers a share p
 /// with confidence 1 − δ. None if m is too small.
 pub fn tolerance_rank(count: usize, share: f64, failure_probability: f64) -> Option<usize> {
-    smallest_with_tail(count, share, failure_probability)
+    // A δ so close to 1 that any rank will do still takes a value of the sample.
+    smallest_with_tail(count, share, failure_probability).map(|rank| rank.max(1))
 }
 
 /// The held-out rows that a tolerance requires: the smallest m with p^m ≤ δ.
@@ -289,6 +290,8 @@ mod tests {
             smaller.value.unwrap() < found.value.unwrap()
                 && smaller.statement.starts_with("For at least 90% of new inputs")
         );
+        let bold = certificate_tolerance(&certified(58), 0.9, 1.0 - f64::EPSILON / 2.0);
+        assert!((bold.value.unwrap() - 0.002).abs() < 1e-15); // the smallest difference, and the slack
         // A smaller δ requires a larger rank.
         assert!(tolerance_rank(1_000, 0.95, 0.01) > tolerance_rank(1_000, 0.95, 0.05));
     }

@@ -1,0 +1,163 @@
+//! What would make a guarantee apply.
+
+use crate::theory::ours::certificate::tolerance_rows;
+use crate::theory::ours::conformal::fewest_scores;
+use crate::theory::statement::words::rounded_up;
+use crate::theory::{Assumption, AssumptionState, Circumstances, Evidence, Guarantee, Status, guarantees};
+use serde::Serialize;
+
+/// More rows or features than this are no advice.
+const MOST: f64 = 1e9;
+
+/// What would make a guarantee apply: in words, and the smallest number of each kind that meets its inequalities while
+/// all else stays as it is. A number is missing if no value of it is enough alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Needs {
+    /// One sentence for each thing to change.
+    pub text: String,
+    /// The smallest λ.
+    pub lambda: Option<f64>,
+    /// The fewest training rows.
+    pub rows: Option<u64>,
+    /// The fewest features.
+    pub features: Option<u64>,
+    /// The fewest rows held out of the fit.
+    pub held_out_rows: Option<u64>,
+}
+
+/// What `guarantee` needs at this δ and share; none if it applies.
+pub fn needs(
+    guarantee: &Guarantee,
+    evidence: &Evidence,
+    failure_probability: f64,
+    share: f64,
+    around: &Circumstances,
+) -> Option<Needs> {
+    let held_out_rows = match guarantee.id {
+        "bochner.certificate_tolerance" => Some(tolerance_rows(share, failure_probability) as u64),
+        "conformal" => Some(fewest_scores(failure_probability) as u64),
+        _ => None,
+    };
+    match guarantee.status {
+        Status::Holds | Status::Conditional => return None,
+        Status::Vacuous => {
+            let (_, text) = guarantee.statement.split_once(". ")?;
+            let text = text.to_owned();
+            return Some(Needs { text, lambda: None, rows: None, features: None, held_out_rows });
+        }
+        Status::NotApplicable => {}
+    }
+    let with = |change: &dyn Fn(&mut Evidence, f64), factor: f64| {
+        let mut changed = evidence.clone();
+        change(&mut changed, factor);
+        let found = guarantees(&changed, failure_probability, share, around).guarantees;
+        found.iter().filter(|found| found.id == guarantee.id).all(|found| !found.assumptions.iter().any(unmet))
+    };
+    let smallest = |start: f64, change: &dyn Fn(&mut Evidence, f64)| {
+        let factor = smallest_factor(MOST / start, |factor| with(change, factor))?;
+        Some(start * factor)
+    };
+    let unmet_now = guarantee.assumptions.iter().any(unmet);
+    let found = |start: f64, change: &dyn Fn(&mut Evidence, f64)| unmet_now.then(|| smallest(start, change)).flatten();
+    let lambda = found(evidence.ridge, &|changed, factor| changed.ridge *= factor);
+    let rows = found(evidence.sample_count as f64, &|changed, factor| {
+        changed.sample_count = scaled(changed.sample_count, factor);
+    });
+    let features = found(evidence.draw_count as f64, &|changed, factor| {
+        let columns = changed.feature_count / changed.draw_count.max(1);
+        changed.draw_count = scaled(changed.draw_count, factor);
+        changed.feature_count = columns * changed.draw_count;
+    });
+    let columns = evidence.feature_count as f64 / evidence.draw_count.max(1) as f64;
+    Some(Needs {
+        text: text(guarantee),
+        lambda: lambda.map(|lambda| rounded_up(lambda).parse().unwrap_or(lambda)),
+        rows: rows.map(|rows| rows.ceil() as u64),
+        features: features.map(|draws| (draws.ceil() * columns) as u64),
+        held_out_rows,
+    })
+}
+
+/// An inequality that this model does not meet.
+fn unmet(assumption: &Assumption) -> bool {
+    assumption.state == AssumptionState::Violated && assumption.need.is_some()
+}
+
+fn scaled(number: usize, factor: f64) -> usize {
+    (number as f64 * factor).ceil() as usize
+}
+
+/// The smallest factor above 1, within a millionth, from which on `enough` holds; none up to `most`.
+fn smallest_factor(most: f64, enough: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut low, mut high) = (1.0, 4.0);
+    while !enough(high) {
+        if high >= most {
+            return None;
+        }
+        (low, high) = (high, high * 4.0);
+    }
+    while high / low > 1.0 + 1e-6 {
+        let middle = (low * high).sqrt();
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// The remedies of everything that is violated, or how to make the missing measurement.
+fn text(guarantee: &Guarantee) -> String {
+    let violated = || guarantee.assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated);
+    if guarantee.lacks.is_some() {
+        let lacking = violated().next_back().map_or("", |assumption| assumption.shortfall.as_str());
+        let remedy = guarantee.statement.split_once(&format!("{lacking}. ")).map_or("", |(_, remedy)| remedy);
+        return remedy.to_owned();
+    }
+    let mut sentences: Vec<&str> = Vec::new();
+    for assumption in violated() {
+        if !assumption.remedy.is_empty() && !sentences.contains(&assumption.remedy.as_str()) {
+            sentences.push(&assumption.remedy);
+        }
+    }
+    if sentences.is_empty() { "Nothing makes it apply to such a model.".to_owned() } else { sentences.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::statement::remedy::tests::AT_HAND;
+
+    fn needed(evidence: &Evidence, id: &str) -> Option<Needs> {
+        let found = guarantees(evidence, 0.05, 0.95, &AT_HAND).guarantees;
+        needs(found.iter().find(|found| found.id == id).unwrap(), evidence, 0.05, 0.95, &AT_HAND)
+    }
+
+    fn applies(evidence: &Evidence, id: &str) -> bool {
+        let found = guarantees(evidence, 0.05, 0.95, &AT_HAND).guarantees;
+        found.iter().find(|found| found.id == id).unwrap().status != Status::NotApplicable
+    }
+
+    /// The numbers are enough, and a little less is not.
+    #[test]
+    fn the_smallest_numbers_are_enough() {
+        let small = Evidence { ridge: 0.05, ..ridge_fit() };
+        let id = "wang.theorem1";
+        assert!(!applies(&small, id));
+        let found = needed(&small, id).unwrap();
+        let (lambda, rows) = (found.lambda.unwrap(), found.rows.unwrap() as usize);
+        assert!(applies(&Evidence { ridge: lambda, ..small.clone() }, id));
+        assert!(!applies(&Evidence { ridge: 0.999 * lambda, ..small.clone() }, id));
+        assert!(applies(&Evidence { sample_count: rows, ..small.clone() }, id));
+        assert!(!applies(&Evidence { sample_count: rows - 1, ..small.clone() }, id));
+        assert_eq!(found.features, None); // more features need a larger λ
+        assert!(found.text.contains("lambda ≥"), "{}", found.text);
+        assert_eq!(needed(&Evidence { ridge: lambda, ..small }, id), None);
+    }
+
+    #[test]
+    fn words_say_what_no_number_does() {
+        let found = needed(&ridge_fit(), "bochner.certificate_tolerance").unwrap();
+        assert_eq!((found.text.as_str(), found.held_out_rows), ("Run a certify job on this model.", Some(59)));
+        let weighted = needed(&Evidence { rows_weighted: true, ..ridge_fit() }, "wang.theorem1").unwrap();
+        assert_eq!((weighted.text.as_str(), weighted.lambda), ("Train without weights.", None));
+    }
+}

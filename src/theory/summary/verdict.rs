@@ -1,0 +1,278 @@
+//! The verdict in one sentence, and what to do.
+
+use super::words::{count, figure, share};
+use super::{Claim, DistanceSource, Facts, RandomFeatures};
+use crate::theory::statement::words::percent;
+use crate::theory::{Guarantee, Status};
+
+/// From this share of the error on, more features are worth their cost.
+const LARGE_SHARE: f64 = 0.05;
+
+/// How good a fit is. The limits are conventions, not theorems.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grade {
+    Good,
+    Fair,
+    Poor,
+    Useless,
+}
+
+/// R², or for labels the share of the errors of the most frequent label that the model avoids.
+fn grade(facts: &Facts) -> Option<Grade> {
+    let skill = match (facts.r2, facts.accuracy, facts.most_frequent) {
+        (Some(r2), _, _) => r2,
+        (None, Some(accuracy), Some(most)) if most < 1.0 => (accuracy - most) / (1.0 - most),
+        (None, Some(accuracy), _) => accuracy,
+        (None, None, _) => return None,
+    };
+    Some(match skill {
+        skill if skill >= 0.8 => Grade::Good,
+        skill if skill >= 0.5 => Grade::Fair,
+        skill if skill > 0.0 => Grade::Poor,
+        _ => Grade::Useless,
+    })
+}
+
+/// Fit, random features and proof, in this order.
+pub(super) fn verdict(facts: &Facts, features: &RandomFeatures, proved: &[Claim]) -> String {
+    [fit(facts), approximation(facts, features), proof(facts, proved)].join("; ") + "."
+}
+
+fn fit(facts: &Facts) -> String {
+    let Some(grade) = grade(facts) else { return "The fit is not known, because no rows were held out".to_owned() };
+    let opening = match grade {
+        Grade::Good => "A good fit",
+        Grade::Fair => "A fair fit",
+        Grade::Poor => "A poor fit",
+        Grade::Useless if facts.predicts_labels => "No better than always answering the most frequent label",
+        Grade::Useless => "No better than always answering the mean",
+    };
+    if let Some(accuracy) = facts.accuracy {
+        let most = facts.most_frequent.map_or_else(String::new, |most| {
+            format!(", where always answering the most frequent label gives {}", share(most))
+        });
+        return format!("{opening}: {} of the labels are right{most}", share(accuracy));
+    }
+    let r2 = facts.r2.unwrap_or_default();
+    let explained = if r2 > 0.0 { share(r2) } else { "none".to_owned() };
+    let of = match facts.targets.as_slice() {
+        [target] => format!("'{target}'"),
+        targets => format!("the {} targets", targets.len()),
+    };
+    let error =
+        facts.typical_error().map_or_else(String::new, |error| format!(" and is typically {} off", figure(error)));
+    format!("{opening}: the model explains {explained} of the variation of {of}{error}")
+}
+
+fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
+    let about = if features.source == Some(DistanceSource::Estimated) { "an estimated " } else { "" };
+    match (features.share_of_error, features.share_of_variance) {
+        _ if facts.feature_count.is_none() => "nothing is lost by approximation, because it uses none".to_owned(),
+        (Some(part), _) if part >= 1.0 => {
+            format!("its distance to the exact method is as large as its error ({about}{})", share(part))
+        }
+        (Some(part), _) => format!("{about}{} of its squared error comes from the random features", share(part)),
+        (None, Some(part)) if facts.predicts_labels => {
+            format!("the random features move its decision values by {about}{} of their variation", share(part))
+        }
+        (None, Some(part)) => {
+            format!("the random features move its predictions by {about}{} of the target's variation", share(part))
+        }
+        (None, None) => "how much is lost by the random features is not known".to_owned(),
+    }
+}
+
+fn proof(facts: &Facts, proved: &[Claim]) -> String {
+    let intervals = proved.iter().any(|claim| claim.id == "conformal");
+    let distance = proved.iter().any(|claim| claim.id != "conformal");
+    let what = if facts.predicts_labels { "label sets" } else { "intervals" };
+    let at =
+        format!("with probability at least {} if new rows are like the old ones", percent(facts.failure_probability));
+    match (intervals, distance) {
+        (true, true) => format!("its {what} and a bound on its distance to the exact method are proved to hold {at}"),
+        (true, false) => format!("its {what} are proved to contain the truth {at}"),
+        (false, true) => format!("a bound on its distance to the exact method is proved to hold {at}"),
+        (false, false) => "nothing is proved about its predictions".to_owned(),
+    }
+}
+
+/// What to do, the most useful first.
+pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Guarantee]) -> Vec<String> {
+    let mut advice = Vec::new();
+    let grade = grade(facts);
+    let few_features = features.share_of_error.is_some_and(|part| part >= LARGE_SHARE);
+    advice.extend(more_features(facts, features));
+    match grade {
+        None => advice.push("Train with validation_fraction > 0 to measure the fit.".to_owned()),
+        Some(Grade::Good) => {}
+        Some(_) if features.share_of_error.is_none() => {
+            advice.push("For a better fit, try more features, more rows or more informative columns.".to_owned());
+        }
+        Some(_) if !few_features => advice.push(
+            "The features do not limit the fit: try more rows, more informative columns or a different kernel."
+                .to_owned(),
+        ),
+        Some(_) => {}
+    }
+    let conformal = guarantees.iter().find(|guarantee| guarantee.id == "conformal");
+    if conformal.is_some_and(|found| matches!(found.status, Status::NotApplicable | Status::Vacuous)) {
+        let what = if facts.predicts_labels { "label sets" } else { "intervals" };
+        advice.push(format!("For {what} with a guarantee, hold out more rows: train with calibration_fraction > 0."));
+    }
+    if facts.certifiable {
+        advice.push("Run a certify job: it measures the distance to the exact method and certifies it.".to_owned());
+    }
+    if advice.is_empty() {
+        advice.push("Nothing needs to be done.".to_owned());
+    }
+    advice
+}
+
+/// The distance squared shrinks like 1/s, so that twice the features halve it.
+fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
+    let now = facts.feature_count?;
+    let (part, whole) = match (features.share_of_error, features.share_of_variance) {
+        (Some(part), _) => (part, "error"),
+        (None, Some(part)) => (part, "variation of the target"),
+        (None, None) => return None,
+    };
+    Some(if part >= LARGE_SHARE {
+        format!(
+            "More features would help: {} instead of {} would about halve this part, now {} of the {whole}.",
+            count(2 * now),
+            count(now),
+            share(part)
+        )
+    } else {
+        format!("More features would not help: this part is already {} of the {whole}.", share(part))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::evidence::tests::ridge_fit;
+    use crate::theory::statement::remedy::tests::AT_HAND;
+    use crate::theory::summary::summarize;
+    use crate::theory::{ErrorEstimates, Evidence, guarantees};
+
+    fn facts() -> Facts {
+        Facts {
+            targets: vec!["strength".into()],
+            feature_count: Some(1_024),
+            validation_rows: 206,
+            r2: Some(0.891),
+            validation_mse: Some(30.25),
+            interval_width: Some(21.0),
+            measured_distance: Some(0.6),
+            target_variance: Some(280.0),
+            failure_probability: 0.05,
+            ..Facts::default()
+        }
+    }
+
+    fn calibrated() -> Evidence {
+        Evidence { calibration_scores: Some((1..=99).map(f64::from).collect()), ..ridge_fit() }
+    }
+
+    /// λ is too small for every bound on the distance.
+    fn unproved() -> Evidence {
+        Evidence { ridge: 1e-9, ..ridge_fit() }
+    }
+
+    fn said(facts: &Facts, evidence: &Evidence) -> (String, String) {
+        let found = summarize(facts, &guarantees(evidence, 0.05, 0.95, &AT_HAND).guarantees);
+        (found.verdict, found.advice.join(" "))
+    }
+
+    #[test]
+    fn a_good_fit_with_enough_features() {
+        let (verdict, advice) = said(&facts(), &Evidence { ridge: 1e-9, ..calibrated() });
+        assert_eq!(
+            verdict,
+            "A good fit: the model explains 89% of the variation of 'strength' and is typically 5.5 off; 2.0% of its squared \
+             error comes from the random features; its intervals are proved to contain the truth with probability at least \
+             95% if new rows are like the old ones."
+        );
+        assert_eq!(advice, "More features would not help: this part is already 2.0% of the error.");
+    }
+
+    #[test]
+    fn a_large_share_asks_for_features() {
+        let far = Facts { measured_distance: Some(9.0), ..facts() };
+        let (verdict, advice) = said(&far, &calibrated());
+        assert!(verdict.contains("; 30% of its squared error comes from the random features; "), "{verdict}");
+        let proved = "and a bound on its distance to the exact method are proved to hold with probability at least 95%";
+        assert!(verdict.contains(proved), "{verdict}");
+        assert!(
+            advice.starts_with("More features would help: 2,048 instead of 1,024 would about halve this part, now 30%"),
+            "{advice}"
+        );
+        let farther = Facts { measured_distance: Some(45.0), ..facts() };
+        let (verdict, _) = said(&farther, &calibrated());
+        assert!(verdict.contains("its distance to the exact method is as large as its error (149%)"), "{verdict}");
+    }
+
+    #[test]
+    fn poor_fits_are_called_so() {
+        let with = |r2| said(&Facts { r2: Some(r2), ..facts() }, &calibrated());
+        assert!(with(0.6).0.starts_with("A fair fit: the model explains 60%"));
+        let (verdict, advice) = with(0.3);
+        assert!(verdict.starts_with("A poor fit: the model explains 30%"), "{verdict}");
+        assert!(advice.contains("The features do not limit the fit"), "{advice}");
+        let (verdict, _) = with(-0.2);
+        let opening = "No better than always answering the mean: the model explains none of the variation";
+        assert!(verdict.starts_with(opening), "{verdict}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let bare = Facts {
+            validation_rows: 0,
+            r2: None,
+            validation_mse: None,
+            interval_width: None,
+            measured_distance: None,
+            ..facts()
+        };
+        let (verdict, advice) = said(&bare, &unproved());
+        assert_eq!(
+            verdict,
+            "The fit is not known, because no rows were held out; how much is lost by the random features is not known; \
+             nothing is proved about its predictions."
+        );
+        assert!(advice.contains("validation_fraction > 0") && advice.contains("calibration_fraction > 0"), "{advice}");
+        // The estimate needs no validation rows and is called one.
+        let estimates = ErrorEstimates { jackknife: Some(2.8), fresh_features: None };
+        let (verdict, _) = said(&bare, &Evidence { estimates, ..unproved() });
+        assert!(verdict.contains("move its predictions by an estimated 1.0% of the target's variation"), "{verdict}");
+    }
+
+    #[test]
+    fn labels_are_compared_with_the_most_frequent_one() {
+        let labels = |accuracy| Facts {
+            predicts_labels: true,
+            r2: None,
+            validation_mse: None,
+            interval_width: None,
+            accuracy: Some(accuracy),
+            most_frequent: Some(0.55),
+            ..facts()
+        };
+        let evidence = Evidence { predicts_labels: true, ..calibrated() };
+        let (verdict, _) = said(&labels(0.95), &evidence);
+        let opening = "A good fit: 95% of the labels are right, where always answering the most frequent label gives 55%; \
+                       the random features move its decision values by 0.2% of their variation; its label sets";
+        assert!(verdict.starts_with(opening), "{verdict}");
+        let (verdict, _) = said(&labels(0.5), &evidence);
+        assert!(verdict.starts_with("No better than always answering the most frequent label: 50%"), "{verdict}");
+    }
+
+    #[test]
+    fn the_exact_method_loses_nothing() {
+        let exact = Facts { feature_count: None, measured_distance: None, ..facts() };
+        let (verdict, advice) = said(&exact, &calibrated());
+        assert!(verdict.contains("; nothing is lost by approximation, because it uses none; "), "{verdict}");
+        assert_eq!(advice, "Nothing needs to be done.");
+    }
+}
