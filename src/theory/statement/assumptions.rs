@@ -175,12 +175,12 @@ mod tests {
     /// A bandwidth from the inputs is no obstacle to a theorem that takes the rows as given.
     #[test]
     fn choices_from_the_rows_are_violations_where_the_theorem_minds() {
+        use AssumptionState::{Checked, Violated};
         let states = |choices| {
             let evidence = Evidence { choices, ..ridge_fit() };
             let last = |assumptions: Vec<Assumption>| assumptions.last().unwrap().state;
             (last(evidence.rows_and_choices()), last(evidence.choices()))
         };
-        use AssumptionState::{Checked, Violated};
         assert_eq!(states(Choices::FixedInAdvance), (Checked, Checked));
         assert_eq!(states(Choices::FromInputs), (Violated, Checked));
         assert_eq!(states(Choices::FromTargets), (Violated, Violated));

@@ -168,7 +168,7 @@ impl Remedy {
         match lack {
             Lack::SpectralDelta => Self::by_training_again("Use more features or a larger lambda."),
             _ if residual >= 1.0 => Self::by_training_again(
-                "Use a larger lambda: at this one, the exact kernel system cannot be solved in double precision.",
+                "Use a larger lambda, or give jobs more memory: at this lambda, the exact kernel system could not be solved.",
             ),
             _ => Self::by_training_again(format!(
                 "Use a larger lambda: at this one, the exact solver stopped at a relative residual of {residual:.1e}, which \
@@ -245,8 +245,8 @@ pub(crate) mod tests {
             (&ridge_fit(), AT_HAND, "bochner.jackknife", "error_bars"),
             (&ridge_fit(), linear, "bochner.certificate_mean", "linear kernel"),
             (&ridge_fit(), stuck, "wang.eq31", "residual of 2.0e-3"),
-            (&ridge_fit(), singular, "wang.eq31", "cannot be solved in double precision"),
-            (&ridge_fit(), singular, "bochner.certificate_mean", "cannot be solved in double precision"),
+            (&ridge_fit(), singular, "wang.eq31", "the exact kernel system could not be solved"),
+            (&ridge_fit(), singular, "bochner.certificate_mean", "the exact kernel system could not be solved"),
             (&dependent, AT_HAND, "wang.theorem1_sharp", "Use plain sampling."),
             (&dependent, AT_HAND, "wang.eq31", "Use plain sampling."),
             (&dependent, AT_HAND, "bochner.fresh_features", "Use plain sampling."),
