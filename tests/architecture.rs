@@ -55,7 +55,10 @@ const ALLOWED: [(&str, &[&str]); 37] = [
             "training::spec",
         ],
     ),
-    ("training::fit", &["dataset", "features", "model", "solver", "theory", "training::rows", "training::spec"]),
+    (
+        "training::fit",
+        &["dataset", "features", "model", "solver", "theory", "theory::ours", "training::rows", "training::spec"],
+    ),
     ("training::rows", &["dataset", "features", "model", "solver", "training::spec"]),
     ("training::spec", &["dataset", "features", "model", "request", "solver", "theory", "theory::ours"]),
     ("model", &["dataset", "features", "linalg", "solver", "theory", "theory::ours", "theory::papers"]),

@@ -40,7 +40,9 @@ async fn a_model_without_its_data_set_says_what_needed_the_rows() {
     let before = guarantees(&service, "later").await;
     assert_eq!((&before["needs_rows"]["available"], &before["needs_rows"]["reason"]), (&json!(true), &Value::Null));
     let ids = before["needs_rows"]["ids"].as_array().unwrap().clone();
-    assert!(MEASURED[..6].iter().all(|id| ids.contains(&json!(id))), "{ids:?}");
+    // Measuring would not help theorem1_sharp: here scaling and bandwidth come from the rows.
+    assert!(MEASURED[1..6].iter().all(|id| ids.contains(&json!(id))), "{ids:?}");
+    assert!(!ids.contains(&json!(MEASURED[0])), "{ids:?}");
     assert!(statement(&before, "wang.eq31").ends_with("Run a certify job on this model."));
 
     service.call("DELETE", "/api/v1/datasets/waves").await.ok(204);

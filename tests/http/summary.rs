@@ -55,7 +55,7 @@ async fn what_does_not_apply_is_shown_on_request() {
     let needed = theorem1["needs"]["lambda"].as_f64().unwrap();
     near(&theorem1["assumptions"][0]["need"], needed);
     assert!(theorem1["needs"]["text"].as_str().unwrap().contains("Use lambda ≥"), "{theorem1}");
-    let refused = service.get("/api/v1/models/waves/guarantees?id=wang.theorem").await;
+    let refused = service.get("/api/v1/models/waves/guarantees?id=wang.therem1").await;
     let refused = refused.refused(422, "invalid_parameter");
     assert!(refused["detail"].as_str().unwrap().contains("did you mean 'wang.theorem1'?"), "{refused}");
 }

@@ -249,12 +249,13 @@ mod tests {
         assert!(just_above <= delta && just_above > 0.999 * delta, "{just_above}");
     }
 
-    /// Squares of uniform differences, 1/5 of B² in the mean where B is their range, and ten times smaller ones: the
-    /// bound is below that of the empirical Bernstein inequality (Maurer & Pontil 2009, Theorem 4).
+    /// Differences that are uniform up to a tenth or a hundredth of the range B, as those of a useful model are: the bound
+    /// is below that of the empirical Bernstein inequality (Maurer & Pontil 2009, Theorem 4). It need not be for larger
+    /// differences of small variance: up to 0.3·B, it is 10% above at 1,000 rows.
     #[test]
-    fn it_is_below_empirical_bernstein_on_ordinary_data() {
+    fn it_is_below_empirical_bernstein_for_small_differences() {
         for count in [20, 100, 1_000] {
-            for scale in [0.3_f64, 0.1, 0.01] {
+            for scale in [0.1_f64, 0.01] {
                 let square = |j: usize| (scale * (j as f64 + 0.5) / count as f64).powi(2);
                 let mean = (0..count).map(square).sum::<f64>() / count as f64;
                 let variance = (0..count).map(|j| (square(j) - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
