@@ -35,7 +35,7 @@ const ALLOWED: [(&str, &[&str]); 37] = [
         ],
     ),
     ("api::predict", &["api::http", "dataset", "model", "request", "serving", "telemetry"]),
-    ("api::http", &["dataset", "jobs", "model", "request", "serving", "telemetry"]),
+    ("api::http", &["config", "dataset", "jobs", "model", "request", "serving", "telemetry"]),
     ("jobs", &["storage"]),
     ("serving", &["dataset", "model", "request", "theory", "theory::ours"]),
     ("serving::runtime", &["model", "telemetry"]),
