@@ -54,7 +54,7 @@ fn work(waiting: &Mutex<Receiver<Task>>) {
     loop {
         let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(task) = task else { return };
-        // Whoever waits for the task learns of the panic from its dropped reply; the thread goes on.
+        // The waiting request learns of the panic from its dropped reply; the thread goes on.
         if catch_unwind(AssertUnwindSafe(task)).is_err() {
             tracing::error!("a prediction task panicked");
         }
