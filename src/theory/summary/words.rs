@@ -33,6 +33,8 @@ pub(super) fn share(share: f64) -> String {
     let percent = 100.0 * share;
     if percent < 0.1 {
         "less than 0.1%".to_owned()
+    } else if (99.5..100.0).contains(&percent) {
+        "more than 99%".to_owned() // 100% would be too much
     } else if (9.95..1_000.0).contains(&percent.abs()) {
         format!("{percent:.0}%")
     } else if percent >= 1_000.0 {
@@ -56,7 +58,7 @@ mod tests {
         let said = [5.5249, 0.012_345, 37_812.0, 1_234_567.0, 3.2e-9, 0.0, -2_345.6, 999.9].map(figure);
         assert_eq!(said, ["5.52", "0.0123", "37,800", "1,230,000", "3.2e-9", "0", "-2,350", "1,000"]);
         assert_eq!([0, 999, 1_024, 1_048_576].map(count), ["0", "999", "1,024", "1,048,576"]);
-        let said = [0.000_2, 0.003, 0.021, 0.234, 1.5, 25.0].map(share);
-        assert_eq!(said, ["less than 0.1%", "0.3%", "2.1%", "23%", "150%", "2,500%"]);
+        let said = [0.000_2, 0.003, 0.021, 0.234, 0.996, 1.0, 1.5, 25.0].map(share);
+        assert_eq!(said, ["less than 0.1%", "0.3%", "2.1%", "23%", "more than 99%", "100%", "150%", "2,500%"]);
     }
 }
