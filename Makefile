@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit smoke clients audit bench bench-peers bench-serving clean image test-docker
+.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving clean image test-docker reproduce
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -8,13 +8,18 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 BINARY  := target/release/bochner
 TESTED  := target/debug/bochner
 
+# How much `make faults`, `make hostile` and `make fuzz` do.
+ROUNDS   ?= 1000
+REQUESTS ?= 1000000
+SECONDS  ?= 20
+
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in ./data
 	@exec $(BINARY) serve --welcome
 
-test: deps check unit smoke clients test-docker ## Run every test: formatting, lints, unit, numerics, HTTP, crashes, curl, other people's clients, the container
+test: deps check unit traces smoke clients browser crashes test-docker ## Run every test: formatting, lints, unit, numerics, HTTP, hostile requests, curl, other people's clients, a browser, crashes, the container
 
 build: deps ## Build the release binary, target/release/bochner
 	cargo build --release --locked
@@ -36,6 +41,10 @@ check: deps
 unit: deps
 	cargo test --locked
 
+traces: deps ## Check that spans reach a collector, with the feature otlp
+	cargo clippy --locked --features otlp --lib --test otlp -- --deny warnings
+	cargo test --locked --features otlp --test otlp
+
 smoke: deps
 	cargo test --locked --no-run --quiet # the binary as the tests built it: nothing is compiled twice
 	tests/smoke.sh $(TESTED)
@@ -43,6 +52,29 @@ smoke: deps
 clients: deps target/clients/installed
 	cargo test --locked --no-run --quiet
 	BOCHNER_BINARY=$(TESTED) target/clients/bin/python -m pytest --quiet -p no:cacheprovider tests/clients
+
+browser: deps target/browser/installed
+	@sh scripts/install-deps.sh browser
+	cargo test --locked --no-run --quiet
+	BOCHNER_BINARY=$(TESTED) target/browser/bin/python -B -m pytest --quiet -rs -p no:cacheprovider tests/browser
+
+crashes: deps target/clients/installed
+	@sh scripts/install-deps.sh faults
+	cargo test --locked --no-run --quiet
+	BOCHNER_BINARY=$(TESTED) target/clients/bin/python -B -m pytest --quiet -rs -p no:cacheprovider tests/faults
+
+faults: deps ## Kill a service ROUNDS times (1000) at random moments, and cut its power a tenth as often; counts are printed
+	@sh scripts/install-deps.sh faults
+	cargo build --locked
+	BOCHNER_BINARY=$(TESTED) python3 -B tests/faults/walk.py --rounds $(ROUNDS)
+	BOCHNER_BINARY=$(TESTED) python3 -B tests/faults/walk.py --rounds $$(($(ROUNDS) / 10)) --power-cuts
+
+hostile: deps ## Send REQUESTS (1000000) hostile requests to a service on this machine; answers, memory and descriptors are printed
+	BOCHNER_HOSTILE_REQUESTS=$(REQUESTS) cargo test --locked --test hostile -- --nocapture
+
+fuzz: deps ## Fuzz every parser for SECONDS (20) each; the first run builds everything with coverage
+	@sh scripts/install-deps.sh fuzz
+	@sh fuzz/run.sh $(SECONDS)
 
 test-docker: deps ## Build the container image, deploy it with compose, restart, kill and upgrade it; skipped without an engine
 	@sh tests/docker/run.sh
@@ -52,6 +84,17 @@ target/clients/installed: tests/clients/requirements.txt | python
 	python3 -m venv --clear target/clients
 	target/clients/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
+
+target/browser/installed: tests/browser/requirements.txt | python
+	python3 -m venv --clear target/browser
+	target/browser/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+check-metrics: deps ## Check names and help of all metrics, with promtool too where Debian's packages can be had
+	cargo test --locked --quiet --test http -- metrics::names_and_help_follow_the_rules
+	@sh scripts/prometheus.sh
+	@if [ -x target/docker/prometheus/usr/bin/promtool ]; then sh scripts/check-metrics.sh target/tmp/metrics.txt; \
+	else echo "SKIPPED: no promtool, so that only our own rules were checked"; fi
 
 audit: target/audit/bin/cargo-deny ## Check licences, sources and known vulnerabilities of dependencies; deny.toml has the exceptions
 	target/audit/bin/cargo-deny --locked check
@@ -69,6 +112,19 @@ bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHN
 	test -x target/peers/bin/python || python3 -m venv target/peers
 	target/peers/bin/pip install --quiet 'scikit-learn>=1.5' numpy
 	BOCHNER_PYTHON=target/peers/bin/python cargo bench --locked --bench peers --bench classifiers --bench exact --bench certificates
+
+bench-accuracy: build target/peers/accuracy ## Compare with boosted trees, forests and support vectors on public tables (BOCHNER_DATA=folder) and write docs/accuracy.md
+	nice -n 10 target/peers/bin/python -B benches/accuracy/run.py --binary $(BINARY) --again 'bochner {}' 'bochner thorough' 'bochner isotropic'
+	target/peers/bin/python -B benches/accuracy/page.py
+
+target/peers/accuracy: benches/accuracy/requirements.txt | python
+	test -x target/peers/bin/python || python3 -m venv target/peers
+	target/peers/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+reproduce: deps ## Repeat the experiments of the papers with the public tables in DATA; results in target/reproduction; REPEATS for fewer
+	@test -n "$(DATA)" || { echo "say where the public tables are: make reproduce DATA=folder"; exit 2; }
+	cargo run --locked --release -- reproduce all --data "$(DATA)" --out target/reproduction $(if $(REPEATS),--repeats $(REPEATS))
 
 clean: ## Remove what was built (not ./data)
 	cargo clean

@@ -5,7 +5,7 @@
 //! folder there is nothing to do.
 
 use bochner::linalg::use_one_blas_thread;
-use bochner::model::{FittedModel, Predictor};
+use bochner::model::{FittedModel, Predictor, SolverReport};
 use bochner::theory::ours::certificate::certificate_tolerance;
 use in_memory::InMemory;
 use serde_json::{Value, json};
@@ -38,6 +38,13 @@ fn main() {
         let model = train(&known, &json!({"lambda": lambda, "guarantees": {"exact_rows": TRAINING}}));
         let exact = train(&known, &json!({"lambda": lambda, "learner": "exact_krr", "guarantees": {"exact_rows": 0}}));
         assert_eq!((model.report.training_rows, exact.report.training_rows), (TRAINING, TRAINING));
+        // The exact learner is solved to a relative residual of 1e-8, the comparison until its gap is small enough.
+        if let (Some(gap), SolverReport::Exact(full)) = (&model.measured.exact_krr, &exact.report.solver) {
+            println!(
+                "    exact solve: {} iterations to {:.1e} stopped by the gap, {} to {:.1e} before",
+                gap.iterations, gap.relative_residual, full.evidence.iterations, full.evidence.relative_residual
+            );
+        }
         let evidence = model.evidence.as_ref().expect("evidence of a ridge fit");
         let tolerance = certificate_tolerance(evidence, SHARE, DELTA).value.expect("rows enough");
         let truth = quantile(distances(model, exact, &fresh));

@@ -5,7 +5,7 @@
 
 use bochner::features::{FeatureMap, Kernel, MapKind, Precision, Sampling};
 use bochner::linalg::use_one_blas_thread;
-use bochner::solver::{ExactEvidence, ExactProblem, FeatureSource, Preconditioner};
+use bochner::solver::{ExactProblem, ExactSolve, FeatureSource, Preconditioner};
 use ndarray::{Array2, ArrayView2, s};
 use peak::peak_megabytes;
 use serde_json::Value;
@@ -104,7 +104,7 @@ impl Table {
         ridge: f64,
         preconditioner: Option<Preconditioner>,
         feature_count: usize,
-    ) -> ExactEvidence {
+    ) -> ExactSolve {
         let inputs = self.inputs.slice(s![..rows, ..]);
         let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 0, feature_count, inputs.ncols());
         let make = |inputs: ArrayView2<f64>| map.projector::<f32>().transform(inputs);
@@ -173,7 +173,7 @@ impl Table {
     }
 }
 
-fn words(found: &ExactEvidence) -> String {
+fn words(found: &ExactSolve) -> String {
     format!(
         "{:?} of rank {}, {} iterations, {} corrections, residual {:.1e}",
         found.preconditioner, found.rank, found.iterations, found.corrections, found.relative_residual

@@ -6,7 +6,7 @@
 //!
 //! Without an argument it reads a model of the test fixtures.
 
-use bochner::dataset::{CsvOptions, CsvTable};
+use bochner::dataset::{Cell, CsvOptions, CsvTable};
 use bochner::model::{Extras, Predictor, read_artifact};
 use std::error::Error;
 use std::fs::File;
@@ -43,7 +43,7 @@ fn predict(predictor: &Predictor, text: &str) -> Result<Vec<f64>, Box<dyn Error>
     while table.advance()? {
         let mut row = Vec::new();
         for (index, column) in columns.iter().enumerate() {
-            row.push(column.code_of_text(table.cell(index)?)?);
+            row.push(column.code(Cell::Text(table.cell(index)?))?);
         }
         rows.push(row);
     }

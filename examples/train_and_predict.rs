@@ -5,7 +5,8 @@
 //! ```
 
 use bochner::dataset::{
-    Cell, ContentEncoding, CsvOptions, Dataset, DatasetStore, Ingested, Rows, UploadLimits, UploadOptions,
+    Cell, ColumnOptions, ContentEncoding, CsvOptions, Dataset, DatasetStore, Ingested, Rows, UploadFormat,
+    UploadLimits, UploadOptions,
 };
 use bochner::model::{FittedModel, Predictor};
 use bochner::storage::database::Database;
@@ -43,10 +44,13 @@ fn read_table(store: &DatasetStore) -> Result<Dataset, Box<dyn Error>> {
         target: Some("price".into()),
         task: None, // regression, because the prices are numbers
         numeric: Vec::new(),
+        columns: ColumnOptions::default(),
+        format: Some(UploadFormat::Csv),
+        file_name: None,
         csv: CsvOptions { delimiter: b',', header: None },
         encoding: ContentEncoding::Identity,
     };
-    let limits = UploadLimits { bytes: 1 << 30, columns: 100, levels: 100 };
+    let limits = UploadLimits { bytes: 1 << 30, columns: 100, cells: 1 << 20, levels: 100 };
     Ok(match store.ingest(File::open(TABLE)?, &options, limits)? {
         Ingested::New(dataset) | Ingested::Known(dataset) => dataset,
     })

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what building needs, and says what to do where it cannot. An argument adds what a task needs: `python` for the
-# tests of clients, `docker` for the tests of the container, `debootstrap` for base images without a registry.
+# tests of clients, `faults` for the tests that kill the service, `fuzz` for the fuzz targets, `docker` for the tests of the
+# container, `debootstrap` for base images without a registry, `browser` for the tests of the console.
 set -eu
 
 missing=""
@@ -15,10 +16,21 @@ case "${1-}" in
 python) # Debian ships Python without the part that makes environments.
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3 python3-venv"
     ;;
+faults) # The library that sets a clock for one process has no command of its own to look for.
+    command -v python3 >/dev/null 2>&1 || missing="$missing python3"
+    ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing="$missing libfaketime"
+    ;;
+fuzz)
+    command -v c++ >/dev/null 2>&1 || missing="$missing g++"
+    ;;
 docker)
     command -v python3 >/dev/null 2>&1 || missing="$missing python3"
     docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null 2>&1 ||
         missing="$missing docker-compose"
+    ;;
+browser)
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
+    command -v chromedriver >/dev/null 2>&1 || missing="$missing chromium-driver"
     ;;
 debootstrap)
     command -v debootstrap >/dev/null 2>&1 || missing="$missing debootstrap debian-archive-keyring"

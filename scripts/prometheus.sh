@@ -7,6 +7,7 @@ folder=target/docker/prometheus
 [ ! -x "$folder/usr/bin/promtool" ] || exit 0
 command -v apt-get >/dev/null 2>&1 || exit 0
 
+mkdir -p target/docker
 download=$(mktemp -d)
 trap 'rm -rf "$download"' EXIT
 as_root=""

@@ -1,7 +1,14 @@
 //! Every setting, as a flag and as an environment variable.
 
+/// A file of settings.
+pub(crate) mod file;
+
+/// Who may use the service, and how much.
+mod access;
 mod memory;
 
+pub use access::AccessConfig;
+pub(crate) use access::share_of_one;
 pub(crate) use memory::memory_limit;
 
 use clap::{Args, ValueEnum};
@@ -13,10 +20,23 @@ use std::str::FromStr;
 /// How the service runs. Each limit's help says what it protects.
 #[derive(Debug, Clone, Args)]
 pub struct Config {
-    /// Address to listen on. The default is loopback, because there is no authentication: anyone who reaches the port can
-    /// do anything.
+    /// File of settings in TOML, one key for each flag, with _ for -: max_upload = "1GiB". Flags and environment
+    /// variables win over it. SIGHUP reads its `log` again.
+    #[arg(long, env = "BOCHNER_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// Address to listen on. Beyond loopback, keys are needed (--api-keys-file).
     #[arg(long, env = "BOCHNER_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+
+    /// The program that reads Parquet and Arrow uploads in a child process: the binary sets it to itself. Without it, such
+    /// uploads are refused.
+    #[arg(skip)]
+    pub program: Option<PathBuf>,
+
+    /// Who may do what, and how much of it.
+    #[command(flatten)]
+    pub access: AccessConfig,
 
     /// Hosts that the service answers for in addition to loopback and to the address it listens on, separated by commas,
     /// without ports: the names under which clients or a proxy reach it. A web page that resolves its own name to this
@@ -32,6 +52,33 @@ pub struct Config {
     /// Directory for datasets, models and the job queue. Only one process at a time can use it.
     #[arg(long, env = "BOCHNER_DATA_DIR", default_value = "./data")]
     pub data_dir: PathBuf,
+
+    /// Most bytes of all files in the data directory. Less --min-free-disk, more uploads, imports and jobs are refused
+    /// with 507, and queued jobs wait; predictions go on. Default: as much as the disk has. Protects what else is on the
+    /// disk.
+    #[arg(long, env = "BOCHNER_MAX_DISK")]
+    pub max_disk: Option<Bytes>,
+
+    /// Bytes of the disk, and of --max-disk, that are kept free. Default: a twentieth of the file system, at most 1 GiB.
+    /// Protects deletions, and everything else that must work on a full disk.
+    #[arg(long, env = "BOCHNER_MIN_FREE_DISK")]
+    pub min_free_disk: Option<Bytes>,
+
+    /// Finished jobs that are kept; older ones are deleted. Models stay. Default: all.
+    #[arg(long, env = "BOCHNER_KEEP_JOBS")]
+    pub keep_jobs: Option<usize>,
+
+    /// Days that finished jobs are kept. Models stay. Default: for ever.
+    #[arg(long, env = "BOCHNER_KEEP_JOB_DAYS", value_parser = at_least_one_u64)]
+    pub keep_job_days: Option<u64>,
+
+    /// Versions of each model that are kept; older ones without an alias are deleted, with their files. Default: all.
+    #[arg(long, env = "BOCHNER_KEEP_VERSIONS", value_parser = at_least_one)]
+    pub keep_versions: Option<usize>,
+
+    /// Days that versions without an alias are kept; the newest of each model stays. Default: for ever.
+    #[arg(long, env = "BOCHNER_KEEP_VERSION_DAYS", value_parser = at_least_one_u64)]
+    pub keep_version_days: Option<u64>,
 
     /// Idle timeout of connections in seconds: between requests, and while a client does not read its response. Protects sockets from clients that are gone or too slow. Keep it longer than the idle
     /// timeout of a proxy in front.
@@ -69,6 +116,11 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_QUEUED_JOBS", default_value_t = 100)]
     pub max_queued_jobs: usize,
 
+    /// Seconds that a job may run; then it fails with the code time_limit. 0 is no limit. Protects the queue from a job
+    /// that would never let the next one start.
+    #[arg(long, env = "BOCHNER_MAX_JOB_SECONDS", default_value_t = 86_400)]
+    pub max_job_seconds: u64,
+
     /// Largest dataset upload, after decompression. Protects the disk.
     #[arg(long, env = "BOCHNER_MAX_UPLOAD", default_value = "4GiB")]
     pub max_upload: Bytes,
@@ -85,6 +137,11 @@ pub struct Config {
     /// Most columns of a dataset. Protects memory: statistics are kept for each column.
     #[arg(long, env = "BOCHNER_MAX_COLUMNS", default_value_t = 4096, value_parser = at_least_one)]
     pub max_columns: usize,
+
+    /// Most cells of a dataset: rows times columns. Protects the disk: a cell takes eight bytes there, however few it had
+    /// in the upload.
+    #[arg(long, env = "BOCHNER_MAX_CELLS", default_value_t = 1 << 30, value_parser = at_least_one)]
+    pub max_cells: usize,
 
     /// Most distinct values of a text column. Protects models from columns that are identifiers: each value becomes an
     /// input of its own.
@@ -169,9 +226,19 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MODEL_MEMORY", default_value_t = memory_share(8, 1 << 30))]
     pub model_memory: Bytes,
 
-    /// Seconds from SIGTERM to exit. Requests in flight finish, and running jobs go back to the queue.
+    /// Seconds from SIGTERM until no new connections are accepted. Meanwhile /readyz answers 503 and everything else is
+    /// served, so that load balancers have time to notice.
+    #[arg(long, env = "BOCHNER_DRAIN_DELAY", default_value_t = 5)]
+    pub drain_delay: u64,
+
+    /// Seconds from the end of --drain-delay to exit. Requests in flight finish, and running jobs go back to the queue.
     #[arg(long, env = "BOCHNER_SHUTDOWN_GRACE_SECONDS", default_value_t = 20)]
     pub shutdown_grace_seconds: u64,
+
+    /// Versions of models that have metrics of their own; further ones are counted together, with the labels
+    /// model="other" and version="other". Protects the monitoring: each version that is used takes about 100 series.
+    #[arg(long, env = "BOCHNER_MAX_METRIC_VERSIONS", default_value_t = 200)]
+    pub max_metric_versions: usize,
 
     /// Log filter in the syntax of tracing-subscriber, such as info or bochner=debug,warn.
     #[arg(long, env = "BOCHNER_LOG", default_value = "info")]
@@ -184,6 +251,13 @@ pub struct Config {
     /// Print example requests once the service is listening.
     #[arg(long)]
     pub welcome: bool,
+}
+
+impl Config {
+    /// Jobs of one client that may wait in the queue.
+    pub(crate) fn queued_jobs_per_client(&self) -> usize {
+        self.access.max_queued_jobs_per_client.unwrap_or_else(|| share_of_one(self.max_queued_jobs))
+    }
 }
 
 /// The format of log lines.

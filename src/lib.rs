@@ -18,6 +18,10 @@
 /// The command line.
 pub mod cli;
 
+/// The experiments of the papers.
+#[warn(missing_docs)]
+pub mod reproduce;
+
 /// Every setting of the service, as flags and environment variables.
 #[warn(missing_docs)] // the comments are the text of --help
 pub mod config;
@@ -31,6 +35,10 @@ mod telemetry;
 /// HTTP.
 #[doc(hidden)]
 pub mod api;
+
+/// Keys: who may do what.
+#[warn(missing_docs)]
+pub mod keys;
 
 /// When and where work runs.
 mod jobs;
@@ -62,6 +70,10 @@ pub mod solver;
 /// Plain numbers in, guarantees out.
 #[warn(missing_docs)]
 pub mod theory;
+
+/// Charts: numbers in, SVG out.
+#[warn(missing_docs)]
+pub mod plots;
 
 /// The data directory: the database, files that are whole or absent, a disk reserve.
 pub mod storage;

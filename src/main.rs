@@ -1,11 +1,9 @@
 //! The `bochner` binary.
 
-use clap::Parser;
-
 /// Requests are made of small allocations.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    bochner::cli::Cli::parse().run()
+    bochner::cli::Cli::read().run()
 }

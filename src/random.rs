@@ -17,6 +17,16 @@ pub enum Purpose {
     Directions = 4,
     /// Norms of orthogonal draws; the index is the draw.
     Norms = 5,
+    /// The seed of the feature draws that searches use.
+    Searches = 16,
+    /// The choice of features from a pool; the index is the draw.
+    PoolDraws = 17,
+    /// The choice of a few rows of each group.
+    FewRows = 20,
+    /// The seed of the feature draws that a metric is learned on.
+    Metric = 24,
+    /// Orders in which the values of a column are permuted; the index is the permutation.
+    Permutations = 25,
 }
 
 /// One stream of random numbers.

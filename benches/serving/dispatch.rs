@@ -62,7 +62,7 @@ fn serve(folder: &Path, plain: bool) {
         println!("{}", listener.local_addr().unwrap());
         if plain {
             let limits = ConnectionLimits::new(&config);
-            api::serve(listener, app.dispatch.routes(), limits, std::future::pending()).await;
+            api::serve(listener, app.dispatch.routes(), limits, None, std::future::pending()).await;
         } else {
             app.serve(listener, std::future::pending()).await;
         }

@@ -17,6 +17,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Answers.
+    pub(crate) fn requests(&self) -> usize {
+        self.latencies.len()
+    }
+
     pub(crate) fn requests_per_second(&self) -> f64 {
         self.latencies.len() as f64 / self.seconds
     }
@@ -31,6 +36,11 @@ impl Outcome {
 /// A POST request of JSON, ready to be sent again and again.
 pub(crate) fn post(path: &str, body: &str) -> Arc<[u8]> {
     request(path, "content-type: application/json", body.as_bytes())
+}
+
+/// The same with a header.
+pub(crate) fn post_with(path: &str, header: &str, body: &str) -> Arc<[u8]> {
+    request(path, &format!("content-type: application/json\r\n{header}"), body.as_bytes())
 }
 
 /// Rows as one tensor of doubles in the Open Inference Protocol, as its stock clients send it.

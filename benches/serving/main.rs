@@ -2,6 +2,9 @@
 //! the load the second. `BOCHNER_BENCH_ONLY=single` runs one part; `BOCHNER_SOAK_SECONDS` sets the length of the last.
 #![allow(clippy::unwrap_used)] // a bench may panic
 
+/// What keys cost, and what slow clients cost others.
+mod clients;
+
 /// The load generator.
 mod load;
 
@@ -35,8 +38,10 @@ fn main() {
         return;
     }
     let only = std::env::var("BOCHNER_BENCH_ONLY").ok();
-    let parts: [(&str, fn()); 5] = [
+    let parts: [(&str, fn()); 7] = [
         ("single", single),
+        ("keys", clients::keys),
+        ("slow", clients::slow),
         ("batcher", batcher),
         ("thousand", thousand),
         ("training", training),

@@ -5,6 +5,8 @@
 //! 1.068). Without it, `app` serves `router(state)` itself.
 
 use super::AppState;
+use super::auth::credentials::are_deliberate;
+use super::console;
 use super::http::connections::Handler;
 use super::http::cross_site::refuse_form;
 use super::http::drain::drain_on_drop;
@@ -18,6 +20,7 @@ use axum::body::Body;
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
+use std::net::IpAddr;
 
 /// All routes, with the shortcut; a clone is two reference counts.
 #[derive(Clone)]
@@ -39,21 +42,23 @@ impl Dispatch {
 }
 
 impl Handler for Dispatch {
-    /// Predictions change nothing, so that forms may send them. The route table is boxed: a connection has room for the
+    /// Predictions change nothing, so that forms may send them; and no form sends a key in a header. The route table is boxed: a connection has room for the
     /// largest future of any request, and moves it.
-    async fn handle(&self, parts: Parts, body: Body) -> Response {
+    async fn handle(&self, address: IpAddr, parts: Parts, body: Body) -> Response {
         let prediction = if parts.method == Method::POST { prediction_route(parts.uri.path()) } else { None };
         let checked = self.state.hosts.check(&parts).and_then(|()| match prediction {
             Some(_) => Ok(()),
-            None => refuse_form(&parts.method, &parts.headers),
+            None if console::is_form(&parts) => console::check_same_origin(&parts),
+            None if are_deliberate(&parts.headers) => Ok(()),
+            None => refuse_form(&parts),
         });
         match (checked, prediction) {
             (Err(error), _) => {
                 drop(drain_on_drop(body));
                 refuse(&self.state, &parts, &error)
             }
-            (Ok(()), Some((route, model))) => predict(&self.state, route, model, &parts, body).await,
-            (Ok(()), None) => Box::pin(self.routes.handle(parts, body)).await,
+            (Ok(()), Some((route, model))) => predict(&self.state, route, model, address, &parts, body).await,
+            (Ok(()), None) => Box::pin(self.routes.handle(address, parts, body)).await,
         }
     }
 }

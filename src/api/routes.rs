@@ -1,12 +1,15 @@
 //! The route table.
 
 use super::AppState;
+use super::auth::authorize_route;
+use super::console::{self, Backend};
 use super::http::error::ApiError;
 use super::http::error_code::ErrorCode;
 use super::http::{drain, observe};
 use super::predict::{mlflow, open_inference, predict_route};
 use super::resources::{
-    aliases, artifacts, datasets, guarantees, job_events, jobs, models, onnx, operations, plan, spectrum, updates,
+    aliases, artifacts, datasets, explanations, guarantees, job_events, jobs, models, onnx, operations, plan, plots,
+    spectrum, updates,
 };
 use crate::telemetry::PredictionRoute;
 use axum::Router;
@@ -17,29 +20,62 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 
-/// Every route. Those that predict are added after the layers, because they do the work of the layers themselves.
+/// Every route; who may use it is in `auth/permissions.rs`. Those that predict are added after the layers, because they
+/// do the work of the layers themselves.
 pub fn router(state: AppState) -> Router {
     let observe = from_fn_with_state(state.clone(), observe::observe);
-    let mut router = Router::new()
+    let api = api_routes(&state);
+    let mut all = api.clone();
+    for route in PredictionRoute::ALL {
+        all = all.route(route.path(), predict_route(route));
+    }
+    let console = console::routes(Backend::new(state.clone(), all.with_state(state.clone())));
+    let mut router = api
+        .merge(console.method_not_allowed_fallback(no_such_method))
+        .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
+        .layer(observe.clone())
+        .layer(map_request(drain::drain_request));
+    for route in PredictionRoute::ALL {
+        let refuse = no_such_method.layer(observe.clone());
+        router = router.route(route.path(), predict_route(route).fallback(refuse));
+    }
+    router.with_state(state)
+}
+
+/// The API without its predictions: requests are checked, but neither counted nor logged. Pages of the console ask it too.
+fn api_routes(state: &AppState) -> Router<AppState> {
+    Router::new()
         .route("/api/v1/datasets", post(datasets::upload).get(datasets::list))
-        .route("/api/v1/datasets/{id}", get(datasets::show).delete(datasets::delete))
+        .route(
+            "/api/v1/datasets/{id}",
+            get(datasets::show).put(datasets::put).patch(datasets::patch).delete(datasets::delete),
+        )
         .route("/api/v1/datasets/{id}/preview", get(datasets::preview))
         .route("/api/v1/jobs", post(jobs::submit).get(jobs::list))
+        .route("/api/v1/jobs/estimate", post(jobs::estimates::show))
         .route("/api/v1/jobs/{id}", get(jobs::show).delete(jobs::delete))
         .route("/api/v1/jobs/{id}/cancel", post(jobs::cancel))
         .route("/api/v1/jobs/{id}/events", get(job_events::events))
-        .route("/api/v1/models", get(models::list))
+        .route("/api/v1/jobs/{id}/comparison.csv", get(jobs::comparisons::csv))
+        .route("/api/v1/jobs/{id}/comparison.svg", get(jobs::comparisons::svg))
+        .route("/api/v1/models", get(models::listing::list))
         .route("/api/v1/models/{model}", get(models::show).delete(models::delete))
         .route("/api/v1/models/{model}/update", post(updates::submit))
         .route("/api/v1/models/{model}/aliases/{alias}", put(aliases::point).delete(aliases::delete))
-        .route("/api/v1/models/{model}/versions", post(artifacts::import))
+        .route("/api/v1/models/{model}/versions", post(artifacts::import).get(models::listing::versions))
         .route("/api/v1/models/{model}/versions/{version}/artifact", get(artifacts::export))
         .route("/api/v1/models/{model}/guarantees", get(guarantees::show))
+        .route("/api/v1/models/{model}/explanations", get(explanations::show))
         .route("/api/v1/models/{model}/spectrum", get(spectrum::show))
         .route("/api/v1/models/{model}/versions/{version}", get(models::show_version).delete(models::delete))
         .route("/api/v1/models/{model}/versions/{version}/guarantees", get(guarantees::show))
         .route("/api/v1/models/{model}/versions/{version}/onnx", get(onnx::download))
+        .route("/api/v1/models/{model}/versions/{version}/explanations", get(explanations::show))
         .route("/api/v1/models/{model}/versions/{version}/spectrum", get(spectrum::show))
+        .route("/api/v1/models/{model}/plots", get(plots::list))
+        .route("/api/v1/models/{model}/plots/{plot}", get(plots::show))
+        .route("/api/v1/models/{model}/versions/{version}/plots", get(plots::list))
+        .route("/api/v1/models/{model}/versions/{version}/plots/{plot}", get(plots::show))
         .route("/api/v1/plan", post(plan::show))
         .route("/v2", get(open_inference::server))
         .route("/v2/", get(open_inference::server))
@@ -65,14 +101,7 @@ pub fn router(state: AppState) -> Router {
         .route("/openapi.yaml", get(operations::openapi))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
-        .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
-        .layer(observe.clone())
-        .layer(map_request(drain::drain_request));
-    for route in PredictionRoute::ALL {
-        let refuse = no_such_method.layer(observe.clone());
-        router = router.route(route.path(), predict_route(route).fallback(refuse));
-    }
-    router.with_state(state)
+        .layer(from_fn_with_state(state.clone(), authorize_route))
 }
 
 async fn no_such_route(uri: Uri) -> ApiError {

@@ -1,5 +1,6 @@
 //! What every handler shares.
 
+use super::auth::{ClientSlots, RateLimit};
 use super::http::connection_limits::ConnectionLimits;
 use super::http::cross_site::AllowedHosts;
 use super::http::error::ApiError;
@@ -7,6 +8,7 @@ use super::http::error_code::ErrorCode;
 use crate::config::Config;
 use crate::dataset::DatasetStore;
 use crate::jobs::JobPool;
+use crate::keys::KeyWatch;
 use crate::model::ModelRegistry;
 use crate::serving::{ModelCache, ModelCacheError, ReadyModel};
 use crate::telemetry::{Metrics, ShedReason};
@@ -15,8 +17,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
-/// Each read takes a thread for a moment. Without a limit, a change of one job that many listen to would start hundreds.
-const EVENT_READS: usize = 4;
+/// Each read takes a thread for a moment, and a thread that has just read may be counted as busy for a while. Without a
+/// limit, a change of one job that many listen to would start hundreds; with four at once there were up to 76, one is
+/// enough for thousands of reads a second.
+const EVENT_READS: usize = 1;
 
 /// What every handler shares; a clone is one reference count.
 #[derive(Clone)]
@@ -31,9 +35,15 @@ pub struct AppParts {
     pub(super) registry: ModelRegistry,
     pub(super) model_cache: ModelCache,
     pub(super) metrics: Metrics,
-    pub(super) uploads: Arc<Semaphore>,
+    /// None if no request needs a key.
+    pub(super) keys: Option<Arc<KeyWatch>>,
+    /// None if there is no limit.
+    pub(super) rate: Option<RateLimit>,
+    /// Uploads that are read at the same time.
+    pub(super) uploads: ClientSlots,
     pub(super) imports: Arc<Semaphore>,
-    pub(super) streams: Arc<Semaphore>,
+    /// Tables and exports that are computed at the same time.
+    pub(super) streams: ClientSlots,
     /// Event streams that read their job at the same time.
     pub(super) event_reads: Semaphore,
     /// Memory for large bodies, in KiB.
@@ -41,7 +51,18 @@ pub struct AppParts {
     /// Memory for large responses, in KiB: what is free, and the whole budget.
     pub(super) answers: Arc<Semaphore>,
     pub(super) answer_kibibytes: usize,
-    ready: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
+}
+
+/// Where a service is between start and exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It serves.
+    Ready,
+    /// It serves, and load balancers should send no more.
+    Leaving,
+    /// It ends as soon as its requests have.
+    Draining,
 }
 
 impl Deref for AppState {
@@ -56,6 +77,7 @@ impl AppState {
     /// The state of a service that is ready, because its stores are open.
     pub fn new(
         config: Config,
+        keys: Option<Arc<KeyWatch>>,
         datasets: DatasetStore,
         jobs: JobPool,
         registry: ModelRegistry,
@@ -70,11 +92,13 @@ impl AppState {
             bodies: Arc::new(Semaphore::new(permits(bodies))),
             answers: Arc::new(Semaphore::new(answer_kibibytes)),
             answer_kibibytes,
-            uploads: Arc::new(Semaphore::new(config.max_concurrent_uploads)),
+            keys,
+            rate: config.access.max_requests_per_second.map(RateLimit::new),
+            uploads: ClientSlots::new("uploads", config.max_concurrent_uploads),
             imports: Arc::new(Semaphore::new(1)),
-            streams: Arc::new(Semaphore::new(config.max_concurrent_predictions)),
+            streams: ClientSlots::new("tables and exports", config.max_concurrent_predictions),
             event_reads: Semaphore::new(EVENT_READS),
-            ready: watch::Sender::new(true),
+            phase: watch::Sender::new(Phase::Ready),
             hosts: AllowedHosts::new(&config),
             config,
             datasets,
@@ -87,7 +111,12 @@ impl AppState {
 
     /// Makes `/readyz` fail, so that load balancers send no more requests.
     pub fn stop_being_ready(&self) {
-        self.ready.send_replace(false);
+        self.phase.send_replace(Phase::Leaving);
+    }
+
+    /// Ends event streams and requests that wait for a job.
+    pub fn stop_waiting(&self) {
+        self.phase.send_replace(Phase::Draining);
     }
 
     /// The limits of connections.
@@ -96,13 +125,19 @@ impl AppState {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        *self.ready.borrow()
+        *self.phase.borrow() == Phase::Ready
     }
 
-    /// Ends when the service begins to shut down, when event streams stop.
+    /// Ends when no new connections are accepted, when event streams stop.
     pub(super) async fn draining(&self) {
         // The sender lives as long as this state does.
-        let _ = self.ready.subscribe().wait_for(|ready| !ready).await;
+        let _ = self.phase.subscribe().wait_for(|phase| *phase == Phase::Draining).await;
+    }
+
+    /// Refuses what would take more of a disk that is at its low-water mark.
+    pub(super) async fn refuse_low_disk(&self) -> Result<(), ApiError> {
+        let disk = self.registry.disk().clone();
+        blocking(move || disk.check()).await
     }
 
     /// Loads a version of a model, the newest if none is named.

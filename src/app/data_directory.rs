@@ -74,6 +74,14 @@ pub(super) fn lock(data_dir: &Path) -> Result<File, StartError> {
     Ok(lock)
 }
 
+/// The refusal of a database that SQLite cannot read; any other error as it is.
+pub(super) fn or_damaged(data_dir: &Path, files: &[OwnFile], error: StartError) -> StartError {
+    match error {
+        StartError::Database(error) if error.is_damage() => Mismatch::new(data_dir, files, Cause::Damaged).into(),
+        other => other,
+    }
+}
+
 /// Refuses a data directory with files of ours and no database; to be asked before one is made.
 pub(super) fn check_presence(data_dir: &Path, files: &[OwnFile]) -> Result<(), StartError> {
     if !files.is_empty() && !Database::is_there(&DataDir::at(data_dir).database())? {
@@ -111,6 +119,20 @@ pub(super) fn known_ids(data_dir: &Path, database: &Database) -> Result<HashSet<
     let versions = ModelRegistry::new(directory, database.clone())?.list(None);
     let artifacts = versions.iter().map(|version| version.artifact.clone());
     Ok(datasets.into_iter().map(|dataset| dataset.id).chain(artifacts).collect())
+}
+
+/// The tables and artifacts that a database refers to, as they are in one directory and as they would be in another.
+pub(super) fn known_files(
+    source: &DataDir,
+    copy: &DataDir,
+    database: &Database,
+) -> Result<Vec<(PathBuf, PathBuf)>, StartError> {
+    let datasets = DatasetStore::new(copy.clone(), database.clone()).list(None, usize::MAX)?;
+    let versions = ModelRegistry::new(copy.clone(), database.clone())?.list(None);
+    let tables = datasets.into_iter().map(|dataset| (FileKind::Table, dataset.id));
+    let artifacts = versions.iter().map(|version| (FileKind::Artifact, version.artifact.clone()));
+    let paths = |(kind, id): (FileKind, String)| (kind.path(source, &id), kind.path(copy, &id));
+    Ok(tables.chain(artifacts).map(paths).collect())
 }
 
 fn knows_none(data_dir: &Path, files: &[OwnFile], database: &Database) -> Result<bool, StartError> {

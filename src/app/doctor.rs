@@ -1,7 +1,7 @@
 //! Checks every file of a data directory against its entry and its checksum, and repairs what can be repaired.
 
 use super::StartError;
-use super::data_directory::{Cause, Mismatch, card_stamps, check_match, check_presence, known_ids, lock};
+use super::data_directory::{Cause, Mismatch, card_stamps, check_match, check_presence, known_ids, lock, or_damaged};
 use crate::dataset::DatasetStore;
 use crate::model::ModelRegistry;
 use crate::storage::database::Database;
@@ -61,10 +61,7 @@ fn open_database(data_dir: &Path, files: &[OwnFile]) -> Result<Database, StartEr
         check_match(data_dir, files, &database)?;
         Ok(database)
     };
-    opened().map_err(|error| match error {
-        StartError::Database(error) if error.is_damage() => Mismatch::new(data_dir, files, Cause::Damaged).into(),
-        other => other,
-    })
+    opened().map_err(|error| or_damaged(data_dir, files, error))
 }
 
 /// Makes the entries again from tables, artifacts and cards. Jobs are not among them: they are lost with the database.

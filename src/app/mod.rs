@@ -6,24 +6,37 @@ pub mod training_jobs;
 /// The lock of a data directory, and whether its database belongs to its files.
 mod data_directory;
 
+/// A table file read without a service.
+pub mod table_file;
+
 /// Checks every file of a data directory against its entry, and repairs.
 pub mod doctor;
 
-use crate::api::{self, AppState, Dispatch};
+/// A copy of a data directory while a service uses it.
+pub mod backup;
+
+/// Deletes finished jobs and old versions beyond what is kept.
+mod retention;
+
+use crate::api::{self, AppState, Dispatch, Tls, TlsError};
 use crate::config::Config;
 use crate::dataset::{DatasetError, DatasetStore};
 use crate::jobs::{JobError, JobPool, PoolSettings};
+use crate::keys::{KeyFile, KeyFileError, KeyWatch};
 use crate::linalg;
 use crate::model::{ModelRegistry, RegistryError};
 use crate::serving::{BatchLimits, ModelCache, PredictionPool};
 use crate::storage::database::{Database, OpenError};
+use crate::storage::disk::DiskLimits;
 use crate::storage::files::{DataDir, make_folder};
 use crate::storage::inventory::own_files;
 use crate::storage::reserve::Reserve;
 use crate::telemetry::Metrics;
 use crate::training::SpecLimits;
 use data_directory::Mismatch;
+use retention::Retention;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -55,6 +68,18 @@ pub enum StartError {
     /// Threads cannot be had.
     #[error("the threads cannot be started: {0}")]
     Threads(std::io::Error),
+    /// The keys are not usable.
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
+    /// The certificate is not usable.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// It would be reached from elsewhere, and there are no keys.
+    #[error(
+        "{0} can be reached from other machines, and there are no keys: make some with `bochner keys new` and name their \
+         file by --api-keys-file, or listen on 127.0.0.1. --insecure-no-keys lets anyone who reaches the port do anything"
+    )]
+    NoKeys(SocketAddr),
     /// The database is not usable.
     #[error("the database cannot be used: {0}")]
     Database(#[from] OpenError),
@@ -79,6 +104,7 @@ pub struct App {
     /// The queue, to be drained at the end.
     pub jobs: JobPool,
     state: AppState,
+    tls: Option<Arc<Tls>>,
     /// Unlocks the data directory when dropped.
     _lock: File,
 }
@@ -87,27 +113,42 @@ impl App {
     /// Opens the data directory, restores what an earlier process left, and starts the workers. Must be called within a
     /// tokio runtime, which times how long rows wait to be batched.
     pub fn start(config: Config) -> Result<Self, StartError> {
+        let keys = open_keys(&config)?;
+        let tls = match (&config.access.tls_certificate, &config.access.tls_key) {
+            (Some(certificate), Some(key)) => Some(Tls::start(certificate, key)?),
+            _ => None, // clap asks for both or none
+        };
         let path = config.data_dir.display().to_string();
         let unusable = |cause| StartError::DataDir { path: path.clone(), cause };
         make_folder(&config.data_dir).map_err(unusable)?;
         let lock = data_directory::lock(&config.data_dir)?;
         let reserve = Reserve::beside(&config.data_dir.join("bochner.sqlite"));
         let room = reserve.lend();
-        Self::open(config, lock).map_err(|cause| {
+        Self::open(config, keys, tls, lock).map_err(|cause| {
             if room.is_disk_full() { StartError::DiskFull { path, cause: Box::new(cause) } } else { cause }
         })
     }
 
-    fn open(config: Config, lock: File) -> Result<Self, StartError> {
+    fn open(
+        config: Config,
+        keys: Option<Arc<KeyWatch>>,
+        tls: Option<Arc<Tls>>,
+        lock: File,
+    ) -> Result<Self, StartError> {
         let unusable = |cause| StartError::DataDir { path: config.data_dir.display().to_string(), cause };
         let files = own_files(&DataDir::at(&config.data_dir)).map_err(unusable)?;
-        data_directory::check_presence(&config.data_dir, &files)?;
-        let directory = DataDir::open(&config.data_dir).map_err(unusable)?;
+        let or_damaged = |error| data_directory::or_damaged(&config.data_dir, &files, error);
+        data_directory::check_presence(&config.data_dir, &files).map_err(or_damaged)?;
+        let limits = DiskLimits {
+            budget: config.max_disk.map(|bytes| bytes.0),
+            low_water: config.min_free_disk.map(|bytes| bytes.0),
+        };
+        let directory = DataDir::open(&config.data_dir).map_err(unusable)?.limited(limits);
         linalg::use_one_blas_thread();
-        let database = Database::open(&directory.database())?;
+        let database = Database::open(&directory.database()).map_err(|error| or_damaged(error.into()))?;
         data_directory::check_match(&config.data_dir, &files, &database)?;
-        let metrics = Metrics::new();
-        let datasets = DatasetStore::open(directory.clone(), database.clone())?;
+        let metrics = Metrics::new(config.max_metric_versions);
+        let datasets = DatasetStore::open(directory.clone(), database.clone())?.with_program(config.program.clone());
         let registry = ModelRegistry::open(directory, database.clone())?;
         let artifacts = registry.clone();
         let verify = std::thread::Builder::new().name("verify-artifacts".into());
@@ -122,10 +163,17 @@ impl App {
             limits: SpecLimits { feature_count: config.max_features },
             metrics: metrics.clone(),
         };
-        let settings = PoolSettings { workers: config.training_workers, queue_limit: config.max_queued_jobs };
+        let settings = PoolSettings {
+            workers: config.training_workers,
+            queue_limit: config.max_queued_jobs,
+            client_limit: config.queued_jobs_per_client(),
+            time_limit: (config.max_job_seconds > 0).then(|| Duration::from_secs(config.max_job_seconds)),
+        };
         let jobs = JobPool::start(database, settings, Arc::new(runner))?;
-        let state = AppState::new(config, datasets, jobs.clone(), registry, model_cache, metrics);
-        Ok(Self { dispatch: Dispatch::new(state.clone()), jobs, state, _lock: lock })
+        Retention::new(&config, &jobs, &registry, &model_cache).start();
+        warn_of_default_model(&config, &registry);
+        let state = AppState::new(config, keys, datasets, jobs.clone(), registry, model_cache, metrics);
+        Ok(Self { dispatch: Dispatch::new(state.clone()), jobs, state, tls, _lock: lock })
     }
 
     /// Answers on a socket until `stop` ends, then lets every connection finish the request it is at.
@@ -133,13 +181,45 @@ impl App {
     where
         S: Future<Output = ()> + Send,
     {
-        api::serve(listener, self.dispatch.clone(), self.state.connection_limits(), stop)
+        api::serve(listener, self.dispatch.clone(), self.state.connection_limits(), self.tls.clone(), stop)
     }
 
-    /// From now on `/readyz` says no.
+    /// From now on `/readyz` says no; everything else is served.
     pub fn stop_being_ready(&self) {
         self.state.stop_being_ready();
     }
+
+    /// Ends event streams and requests that wait for a job; to be called before connections are drained.
+    pub fn stop_waiting(&self) {
+        self.state.stop_waiting();
+    }
+}
+
+/// A default model may be trained later, so that this is no error.
+fn warn_of_default_model(config: &Config, registry: &ModelRegistry) {
+    if let Some(name) = &config.default_model
+        && let Err(error) = registry.find(name, None)
+    {
+        tracing::warn!(%error, default_model = name, "the default model does not exist: /invocations answers 404 until it does");
+    }
+}
+
+/// The keys in force; none if no request needs one, which is refused where others can reach the service.
+fn open_keys(config: &Config) -> Result<Option<Arc<KeyWatch>>, StartError> {
+    let access = &config.access;
+    let Some(path) = &access.api_keys_file else {
+        let is_safe = config.listen.ip().to_canonical().is_loopback() || access.insecure_no_keys;
+        return if is_safe { Ok(None) } else { Err(StartError::NoKeys(config.listen)) };
+    };
+    let file = KeyFile::at(path);
+    if access.create_keys
+        && let Some(first) = file.make_first_keys()?
+    {
+        for path in first.files {
+            tracing::warn!(file = %path.display(), "made a key; this file holds it, and `bochner keys secret` prints it");
+        }
+    }
+    Ok(Some(KeyWatch::start(file)?))
 }
 
 fn open_model_cache(config: &Config, registry: &ModelRegistry, metrics: &Metrics) -> std::io::Result<ModelCache> {

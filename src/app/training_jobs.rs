@@ -1,17 +1,21 @@
 //! The jobs that make models: open the table, train, update or certify, publish.
 
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
-use crate::jobs::{Control, Failure, Job, JobKind, JobStage, Runner};
-use crate::model::{ModelRegistry, ModelVersion, RegistryError};
+use crate::jobs::{Control, DISK_FULL, Failure, Job, JobKind, JobStage, Runner};
+use crate::linalg;
+use crate::model::{FittedModel, Imported, ModelRegistry, ModelVersion, RegistryError};
+use crate::request::problem::Problem;
 use crate::serving::{ModelCache, make_ready};
-use crate::telemetry::{Metrics, StageLabel};
+use crate::telemetry::{JobLabels, Metrics, StageLabel};
+use crate::theory::RowAccess;
 use crate::training::recertify;
 use crate::training::{
-    Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, estimate_certification, estimate_memory,
-    train, update,
+    CompareSpec, LARGEST_EXACT_ROWS, Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, compare,
+    estimate_certification, estimate_comparison, estimate_memory, train, update,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Runs the jobs that make models, against the stores of a data directory.
 pub struct TrainingJobs {
@@ -31,8 +35,36 @@ pub struct TrainingJobs {
     pub metrics: Metrics,
 }
 
+/// Whether a certify job could read the rows of a model that was just made.
+fn row_access(model: &FittedModel) -> RowAccess {
+    match &model.report {
+        report if report.base_version.is_some() => RowAccess::Scattered,
+        report if report.training_rows as u64 > LARGEST_EXACT_ROWS => RowAccess::TooMany,
+        _ => RowAccess::Kept,
+    }
+}
+
 impl Runner for TrainingJobs {
     fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
+        let start = Instant::now();
+        let outcome = self.attempt(job, control);
+        let label = match &outcome {
+            Ok(_) => "succeeded",
+            Err(_) if control.should_stop() => "stopped",
+            Err(_) => "failed",
+        };
+        let labels = JobLabels { r#type: job.request.kind.name(), outcome: label };
+        self.metrics.job_seconds.get_or_create(&labels).observe(start.elapsed().as_secs_f64());
+        outcome
+    }
+
+    fn obstacle(&self) -> Option<String> {
+        self.registry.disk().check().err().map(|error| error.to_string())
+    }
+}
+
+impl TrainingJobs {
+    fn attempt(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
         // A process that died after publishing and before saying so left the model behind.
         if let Some(version) = self.registry.find_artifact(&job.id).map_err(|error| failure("storage", error))? {
             return self.result(&version);
@@ -41,20 +73,20 @@ impl Runner for TrainingJobs {
             JobKind::Train => self.train(job, control)?,
             JobKind::Update => self.update(job, control)?,
             JobKind::Certify => self.certify(job, control)?,
+            JobKind::Compare => return self.compare(job, control),
         };
         self.result(&version)
     }
-}
 
-impl TrainingJobs {
     fn train(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
         let spec = checked_spec(&job.request.payload, "the spec of this job", self.limits)?;
         let (dataset, table) = self.open(job)?;
         let observer = ControlObserver(control);
+        let spec = spec.within_memory(&dataset.schema, self.threads, self.memory);
         let need = estimate_memory(&spec, &dataset.schema, self.threads);
         let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
-        let trained = train(&table, &dataset.schema, &dataset.id, &spec, resources, &observer);
-        self.publish(job, control, trained.map_err(training_failure)?, None)
+        let trained = stoppable(control, || train(&table, &dataset.schema, &dataset.id, &spec, resources, &observer));
+        self.publish(job, control, trained.map_err(training_failure)?, None, None)
     }
 
     /// Adds rows to the version named, or to the newest; should another job publish a newer one
@@ -67,9 +99,10 @@ impl TrainingJobs {
             let model = self.registry.load(&base).map_err(|error| failure("model", error))?;
             let spec = stored_spec(&base, &model.spec, self.limits)?;
             let source: (&dyn Rows, _, _) = (&table, &dataset.schema, dataset.id.as_str());
-            let trained = update(model, base.version, &spec, source, self.threads, &ControlObserver(control));
+            let observer = ControlObserver(control);
+            let trained = stoppable(control, || update(model, base.version, &spec, source, self.threads, &observer));
             let after = if named.is_none() { Some(base.version) } else { None };
-            match self.publish(job, control, trained.map_err(training_failure)?, after) {
+            match self.publish(job, control, trained.map_err(training_failure)?, after, base.imported.clone()) {
                 Err(superseded) if superseded.code == "superseded" => {}
                 outcome => return outcome,
             }
@@ -86,21 +119,36 @@ impl TrainingJobs {
         let need = estimate_certification(&spec, &dataset.schema, self.threads);
         let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
         let observer = ControlObserver(control);
-        let certified = recertify(model, &spec, (&table, &dataset.schema), resources, &observer);
+        let certified = stoppable(control, || recertify(model, &spec, (&table, &dataset.schema), resources, &observer));
         let certified = certified.map_err(training_failure)?;
         control.progress(JobStage::Publish, 0.0);
-        let mut description = certified.model.describe();
-        if let Some(seconds) = self.description(&entry)?["report"].get("stage_seconds") {
-            description["report"]["stage_seconds"] = seconds.clone();
+        let mut description = certified.model.describe_with(RowAccess::Kept);
+        let mut known = self.description(&entry)?;
+        for field in ["stage_seconds", "search"] {
+            if let Some(value) = known["report"].get_mut(field) {
+                description["report"][field] = value.take();
+            }
         }
         let description = description.to_string();
         let predictor = make_ready(certified.model).map_err(|error| failure("internal", error))?;
-        let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
+        let stored = self.registry.store(&job.id, predictor.model()).map_err(storage_failure)?;
         let put = |version: &Arc<ModelVersion>| {
             self.model_cache.release(&entry);
             self.model_cache.put(version, predictor);
         };
-        self.registry.replace(&entry, stored, &description, put).map_err(|error| failure("storage", error))
+        self.registry.replace(&entry, stored, &description, put).map_err(storage_failure)
+    }
+
+    /// Compares samplings; the result is kept with the job.
+    fn compare(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
+        let spec = CompareSpec::check(&job.request.payload, self.limits)
+            .map_err(|problems| no_longer_valid("the comparison of this job", problems))?;
+        let (dataset, table) = self.open(job)?;
+        let need = estimate_comparison(&spec, &dataset.schema, self.threads);
+        let resources = Resources { threads: self.threads, cache_bytes: self.memory.saturating_sub(need) };
+        let observer = ControlObserver(control);
+        let found = stoppable(control, || compare(&table, &dataset.schema, &dataset.name, &spec, resources, &observer));
+        Ok(json!({"report": found.map_err(training_failure)?}))
     }
 
     /// What a finished job tells.
@@ -127,21 +175,27 @@ impl TrainingJobs {
         control: &Control,
         trained: Trained,
         after: Option<u32>,
+        imported: Option<Imported>,
     ) -> Result<Arc<ModelVersion>, Failure> {
         for (stage, seconds) in &trained.stage_seconds {
             self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
         }
         control.progress(JobStage::Publish, 0.0);
         let stages = trained.stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
-        let mut description = trained.model.describe();
+        let mut description = trained.model.describe_with(row_access(&trained.model));
         description["report"]["stage_seconds"] = Value::Object(stages.collect());
+        if let Some(candidates) = description["report"].pointer_mut("/search/candidates").and_then(Value::as_array_mut)
+        {
+            let with_seconds = candidates.iter_mut().zip(&trained.candidate_seconds);
+            with_seconds.for_each(|(candidate, seconds)| candidate["seconds"] = json!(seconds));
+        }
         let description = description.to_string();
         let predictor = make_ready(trained.model).map_err(|error| failure("internal", error))?;
-        let stored = self.registry.store(&job.id, predictor.model()).map_err(|error| failure("storage", error))?;
+        let stored = self.registry.store(&job.id, predictor.model()).map_err(storage_failure)?.marked_as(imported);
         let put = |version: &Arc<ModelVersion>| self.model_cache.put(version, predictor);
         self.registry.publish(&job.request.model, &stored, &description, after, put).map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
-            _ => failure("storage", error),
+            error => storage_failure(error),
         })
     }
 }
@@ -156,16 +210,30 @@ fn stored_spec(version: &ModelVersion, text: &str, limits: SpecLimits) -> Result
 }
 
 fn checked_spec(raw: &Value, owner: &str, limits: SpecLimits) -> Result<TrainSpec, Failure> {
-    TrainSpec::check("/spec", Some(raw), limits).map_err(|problems| {
-        let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
-        failure("invalid_spec", format!("{owner} is not valid any more: {}", details.join("; ")))
-    })
+    TrainSpec::check_stored("/spec", raw, limits).map_err(|problems| no_longer_valid(owner, problems))
+}
+
+fn no_longer_valid(owner: &str, problems: Vec<Problem>) -> Failure {
+    let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
+    failure("invalid_spec", format!("{owner} is not valid any more: {}", details.join("; ")))
 }
 
 /// The version a job names, if it names one.
 fn named_version(job: &Job) -> Result<Option<u32>, Failure> {
     serde_json::from_value(job.request.payload["version"].clone())
         .map_err(|error| failure("invalid_spec", format!("the version that this job names is not one: {error}")))
+}
+
+/// Runs a training that stops at its next checkpoint, wherever that is, once its job should stop.
+fn stoppable<T>(control: &Control, training: impl FnOnce() -> Result<T, TrainError>) -> Result<T, TrainError> {
+    let control = control.clone();
+    let stopped = linalg::stoppable(Arc::new(move || control.should_stop()), training);
+    stopped.unwrap_or(Err(TrainError::Stopped))
+}
+
+/// For lack of room the job can be done later; anything else ends it.
+fn storage_failure(error: RegistryError) -> Failure {
+    failure(if error.is_disk_full() { DISK_FULL } else { "storage" }, error)
 }
 
 fn training_failure(error: TrainError) -> Failure {
@@ -188,10 +256,13 @@ impl Observer for ControlObserver<'_> {
         let stage = match stage {
             Stage::Scale => JobStage::Scale,
             Stage::Search => JobStage::Search,
+            Stage::Choose => JobStage::Choose,
             Stage::Accumulate => JobStage::Accumulate,
             Stage::Solve => JobStage::Solve,
             Stage::Evaluate => JobStage::Evaluate,
             Stage::Certify => JobStage::Certify,
+            Stage::Compare => JobStage::Compare,
+            Stage::CrossValidate => JobStage::CrossValidate,
         };
         self.0.progress(stage, fraction);
     }
@@ -218,6 +289,7 @@ mod tests {
             bytes: 0,
             sha256: String::new(),
             created_at: String::new(),
+            imported: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Check a data directory, and repair it.
 
 use super::written;
-use crate::app::doctor::examine;
+use crate::app::doctor::{Examination, examine};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,11 @@ const PROBLEMS: u8 = 3;
 
 /// Prints what is wrong and what was repaired; exits with 0 if nothing is wrong (any more).
 pub(super) fn doctor(data_dir: &Path, repair: bool) -> Result<ExitCode, String> {
-    let found = examine(data_dir, repair).map_err(|error| error.to_string())?;
+    report(&examine(data_dir, repair).map_err(|error| error.to_string())?)
+}
+
+/// Prints what was found in a data directory.
+pub(super) fn report(found: &Examination) -> Result<ExitCode, String> {
     let mut text = String::new();
     let lines = found.repairs.iter().map(|repair| ("repaired", repair));
     for (word, line) in lines.chain(found.problems.iter().map(|problem| ("problem", problem))) {

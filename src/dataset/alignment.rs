@@ -72,11 +72,16 @@ fn find<'a>(schema: &'a Schema, name: &str) -> Result<(usize, &'a Column), Strin
 }
 
 fn recode(position: usize, column: &Column, wanted: &InputColumn) -> Result<Recoded, String> {
-    if column.kind != wanted.kind {
+    // Days are instants at midnight.
+    let days_as_instants = (column.kind, wanted.kind) == (ColumnKind::Date, ColumnKind::Datetime);
+    if column.kind != wanted.kind && !days_as_instants {
         let kind = |kind| match kind {
             ColumnKind::Numeric => "numbers",
             ColumnKind::Boolean => "true and false",
             ColumnKind::Categorical => "texts",
+            ColumnKind::Date => "dates",
+            ColumnKind::Datetime => "dates with times",
+            ColumnKind::Text => "texts that are not kept",
         };
         let (name, have, need) = (&column.name, kind(column.kind), kind(wanted.kind));
         return Err(format!("column '{name}' holds {have}; the model was trained on {need}"));
@@ -124,7 +129,7 @@ impl Rows for AlignedRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::Task;
+    use crate::dataset::{ColumnReading, Notation, Task};
 
     struct Memory(Vec<[f64; 3]>);
 
@@ -156,17 +161,18 @@ mod tests {
             max: None,
             mean: None,
             std: None,
+            reading: ColumnReading::default(),
         }
     }
 
     fn schema() -> Schema {
         let columns = vec![column("y", &[]), column("colour", &["green", "red"]), column("size", &[])];
-        Schema { columns, targets: vec![0], task: Task::Regression, row_count: 2 }
+        Schema { columns, targets: vec![0], task: Task::Regression, row_count: 2, findings: vec![] }
     }
 
     fn input(name: &str, levels: &[&str]) -> InputColumn {
         let Column { name, kind, levels, .. } = column(name, levels);
-        InputColumn { name, kind, levels }
+        InputColumn { name, kind, levels, notation: Notation::default() }
     }
 
     #[test]

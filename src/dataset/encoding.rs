@@ -2,12 +2,11 @@
 //!
 //! Training rows and prediction rows take the same path: cells become codes, codes become inputs.
 
-use super::profile::{Reading, read};
-use super::{ColumnKind, Roles, Schema};
-use serde::{Deserialize, Serialize};
+use super::{ColumnKind, DateParts, Notation, Reading, Roles, Schema};
+use serde::Serialize;
 
 /// An input column as it is kept with a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InputColumn {
     /// Unique among the columns of a table.
     pub name: String,
@@ -15,6 +14,9 @@ pub struct InputColumn {
     pub kind: ColumnKind,
     /// The levels of a categorical column, sorted; empty for other kinds.
     pub levels: Vec<String>,
+    /// How texts are read.
+    #[serde(skip_serializing_if = "Notation::is_usual")]
+    pub notation: Notation,
 }
 
 /// One cell of a prediction request.
@@ -42,6 +44,9 @@ pub enum EncodingError {
     /// Neither true nor false.
     #[error("expected true, false, 1 or 0")]
     NotABoolean,
+    /// No date.
+    #[error("expected a date such as \"2026-03-31\" or \"2026-03-31T15:30:00Z\"")]
+    NotADate,
     /// A number of 2^53 or more as a level: different integers round to the same double.
     #[error("integers of 2^53 and above lose precision; send this level as a string")]
     Imprecise,
@@ -56,22 +61,24 @@ const UNKNOWN_LEVEL: f64 = -1.0;
 /// How raw cells become the d inputs of a feature map.
 ///
 /// ```
-/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn};
+/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn, Notation};
 ///
-/// let area = InputColumn { name: "area".into(), kind: ColumnKind::Numeric, levels: vec![] };
+/// let notation = Notation::default();
+/// let area = InputColumn { name: "area".into(), kind: ColumnKind::Numeric, levels: vec![], notation: notation.clone() };
 /// let district = InputColumn {
 ///     name: "district".into(),
 ///     kind: ColumnKind::Categorical,
 ///     levels: vec!["harbour".into(), "hill".into()],
+///     notation,
 /// };
-/// let codes = [area.code(Cell::Number(94.9)).unwrap(), district.code(Cell::Text("hill")).unwrap()];
+/// let codes = [area.code(Cell::Text("94.9")).unwrap(), district.code(Cell::Text("hill")).unwrap()];
 /// let encoding = Encoding { columns: vec![area, district] };
 /// assert_eq!(encoding.input_names(), ["area", "district=harbour", "district=hill"]);
 /// let mut inputs = [0.0; 3];
 /// encoding.encode(codes.into_iter(), &mut inputs);
 /// assert_eq!(inputs, [94.9, 0.0, 1.0]);
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Encoding {
     /// The input columns in the order of the dataset, without targets and weight.
     pub columns: Vec<InputColumn>,
@@ -84,6 +91,7 @@ impl Encoding {
             name: column.name.clone(),
             kind: column.kind,
             levels: column.levels.clone(),
+            notation: column.reading.notation.clone(),
         });
         Self { columns: columns.collect() }
     }
@@ -93,13 +101,27 @@ impl Encoding {
         self.columns.iter().map(InputColumn::width).sum()
     }
 
-    /// Names of the d inputs: the column, followed by `=level` for an indicator.
+    /// Names of the d inputs: the column, followed by `=level` for an indicator and by `.year` or the like for a date.
     pub fn input_names(&self) -> Vec<String> {
+        let parts = |name: &str, parts: DateParts| parts.names().iter().map(|part| format!("{name}.{part}")).collect();
         let names = |column: &InputColumn| match column.kind {
             ColumnKind::Numeric | ColumnKind::Boolean => vec![column.name.clone()],
             ColumnKind::Categorical => column.levels.iter().map(|level| format!("{}={level}", column.name)).collect(),
+            ColumnKind::Date => parts(&column.name, DateParts::Date),
+            ColumnKind::Datetime => parts(&column.name, DateParts::DateAndTime),
+            ColumnKind::Text => Vec::new(),
         };
         self.columns.iter().flat_map(names).collect()
+    }
+
+    /// The inputs of each column.
+    pub fn input_ranges(&self) -> Vec<std::ops::Range<usize>> {
+        let mut end = 0;
+        let range = |column: &InputColumn| {
+            end += column.width();
+            end - column.width()..end
+        };
+        self.columns.iter().map(range).collect()
     }
 
     /// The column an input belongs to.
@@ -119,7 +141,12 @@ impl Encoding {
             let target = &mut inputs[at..at + width];
             match column.kind {
                 ColumnKind::Numeric | ColumnKind::Boolean => target[0] = code,
-                ColumnKind::Categorical if code.is_nan() => target.fill(f64::NAN),
+                ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime if code.is_nan() => {
+                    target.fill(f64::NAN);
+                }
+                ColumnKind::Date => DateParts::Date.write(code, target),
+                ColumnKind::Datetime => DateParts::DateAndTime.write(code, target),
+                ColumnKind::Text => {}
                 ColumnKind::Categorical => {
                     target.fill(0.0);
                     if code >= 0.0 {
@@ -138,43 +165,54 @@ impl InputColumn {
         match self.kind {
             ColumnKind::Numeric | ColumnKind::Boolean => 1,
             ColumnKind::Categorical => self.levels.len(),
+            ColumnKind::Date => DateParts::Date.names().len(),
+            ColumnKind::Datetime => DateParts::DateAndTime.names().len(),
+            ColumnKind::Text => 0,
         }
     }
 
-    /// The code of a cell: the number that a stored table has for it.
+    /// Whether every finite number is its own code.
+    pub fn takes_numbers_as_they_are(&self) -> bool {
+        self.kind == ColumnKind::Numeric && self.notation.missing.is_empty()
+    }
+
+    /// The code of a cell: the number that a stored table has for it. A text is read as it would be in an upload.
     pub fn code(&self, cell: Cell) -> Result<f64, EncodingError> {
         match (self.kind, cell) {
-            (_, Cell::Missing) => Ok(f64::NAN),
+            (_, Cell::Missing) | (ColumnKind::Text, _) => Ok(f64::NAN),
             (_, Cell::Number(number)) if !number.is_finite() => Err(EncodingError::NotFinite),
+            (_, Cell::Number(number)) if self.is_missing_number(number) => Ok(f64::NAN),
             (ColumnKind::Numeric, Cell::Number(number)) => Ok(number),
-            (ColumnKind::Numeric, Cell::Boolean(_) | Cell::Text(_)) => Err(EncodingError::NotANumber),
+            (ColumnKind::Numeric, Cell::Boolean(_)) => Err(EncodingError::NotANumber),
+            (ColumnKind::Numeric, Cell::Text(text)) => {
+                read(self.notation.number(text.trim_ascii()), EncodingError::NotANumber)
+            }
             (ColumnKind::Boolean, Cell::Boolean(value)) => Ok(f64::from(u8::from(value))),
             (ColumnKind::Boolean, Cell::Number(number)) if number == 0.0 || number == 1.0 => Ok(number),
-            (ColumnKind::Boolean, Cell::Number(_) | Cell::Text(_)) => Err(EncodingError::NotABoolean),
+            (ColumnKind::Boolean, Cell::Number(_)) => Err(EncodingError::NotABoolean),
+            (ColumnKind::Boolean, Cell::Text(text)) => {
+                read(self.notation.truth(text.trim_ascii()), EncodingError::NotABoolean)
+            }
+            (ColumnKind::Date | ColumnKind::Datetime, Cell::Text(text)) => {
+                read(self.notation.instant(text.trim_ascii()), EncodingError::NotADate)
+            }
+            (ColumnKind::Date | ColumnKind::Datetime, Cell::Number(_) | Cell::Boolean(_)) => {
+                Err(EncodingError::NotADate)
+            }
             // A level may look like a number or a boolean: in a table every level is text.
             (ColumnKind::Categorical, Cell::Number(number)) if number.abs() >= IMPRECISE => {
                 Err(EncodingError::Imprecise)
             }
             (ColumnKind::Categorical, Cell::Number(number)) => Ok(self.number_code(number)),
             (ColumnKind::Categorical, Cell::Boolean(value)) => Ok(self.level_code(&value.to_string())),
-            (ColumnKind::Categorical, Cell::Text(text)) => Ok(match read(text.trim_ascii()) {
-                Reading::Missing => f64::NAN,
-                Reading::Number(_) | Reading::NotFinite | Reading::Boolean(_) | Reading::Text => {
-                    self.level_code(text.trim_ascii())
-                }
-            }),
+            (ColumnKind::Categorical, Cell::Text(text)) if self.notation.is_missing(text.trim_ascii()) => Ok(f64::NAN),
+            (ColumnKind::Categorical, Cell::Text(text)) => Ok(self.level_code(text.trim_ascii())),
         }
     }
 
-    /// The code of a cell of a text format such as CSV.
-    pub fn code_of_text(&self, text: &str) -> Result<f64, EncodingError> {
-        match (self.kind, read(text.trim_ascii())) {
-            (ColumnKind::Categorical, _) | (_, Reading::Text) => self.code(Cell::Text(text)),
-            (_, Reading::Missing) => Ok(f64::NAN),
-            (_, Reading::Number(number)) => self.code(Cell::Number(number)),
-            (_, Reading::NotFinite) => Err(EncodingError::NotFinite),
-            (_, Reading::Boolean(value)) => self.code(Cell::Boolean(value)),
-        }
+    /// Whether a number such as -999 was said to stand for a missing value.
+    fn is_missing_number(&self, number: f64) -> bool {
+        !self.notation.missing.is_empty() && self.notation.is_missing(&number.to_string())
     }
 
     /// Whether this is the code of a level that training did not see.
@@ -184,10 +222,11 @@ impl InputColumn {
 
     fn level_code(&self, text: &str) -> f64 {
         // `True` in a table is `true` in JSON.
-        let index = self.level_written(text).or_else(|| match read(text) {
-            Reading::Boolean(_) => self.levels.iter().position(|level| level.eq_ignore_ascii_case(text)),
-            Reading::Number(number) if number.abs() < IMPRECISE => self.level_worth(number),
-            Reading::Number(_) | Reading::Missing | Reading::NotFinite | Reading::Text => None,
+        let is_truth = || ["true", "false"].iter().any(|word| word.eq_ignore_ascii_case(text));
+        let index = self.level_written(text).or_else(|| match text.parse::<f64>() {
+            Ok(number) if number.abs() < IMPRECISE => self.level_worth(number),
+            Err(_) if is_truth() => self.levels.iter().position(|level| level.eq_ignore_ascii_case(text)),
+            Ok(_) | Err(_) => None,
         });
         index.map_or(UNKNOWN_LEVEL, |index| index as f64)
     }
@@ -215,6 +254,16 @@ impl InputColumn {
     }
 }
 
+/// The code of a text that was read; `otherwise` if it is not a value of that kind.
+fn read(reading: Reading, otherwise: EncodingError) -> Result<f64, EncodingError> {
+    match reading {
+        Reading::Missing => Ok(f64::NAN),
+        Reading::Number(number) => Ok(number),
+        Reading::NotFinite => Err(EncodingError::NotFinite),
+        Reading::Other => Err(otherwise),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +273,7 @@ mod tests {
             name: name.into(),
             kind,
             levels: levels.iter().map(|&level| level.into()).collect(),
+            notation: Notation::default(),
         };
         Encoding {
             columns: vec![
@@ -261,31 +311,57 @@ mod tests {
     fn cells_of_the_wrong_kind_are_refused() {
         let cells = |first, second| [first, second, Cell::Boolean(false)];
         let red = || Cell::Text("red");
-        assert_eq!(encode(cells(Cell::Text("2"), red())), Err(EncodingError::NotANumber));
+        assert_eq!(encode(cells(Cell::Text("two"), red())), Err(EncodingError::NotANumber));
+        assert_eq!(encode(cells(Cell::Boolean(true), red())), Err(EncodingError::NotANumber));
         assert_eq!(encode(cells(Cell::Number(f64::NAN), red())), Err(EncodingError::NotFinite));
         let seven = [Cell::Number(1.0), red(), Cell::Number(7.0)];
         assert_eq!(encode(seven), Err(EncodingError::NotABoolean));
     }
 
     #[test]
+    fn texts_are_read_as_in_an_upload() {
+        let cells = |first, third| [first, Cell::Text("red"), third];
+        let row = encode(cells(Cell::Text(" $1,048.52 "), Cell::Text("yes"))).unwrap();
+        assert_eq!((row[0], row[4]), (1048.52, 1.0)); // as in an upload
+        assert!(encode(cells(Cell::Text("unknown"), Cell::Text("No"))).unwrap()[0].is_nan());
+        let own = Notation { missing: vec!["-999".into()], ..Notation::default() };
+        let column = InputColumn { name: "x".into(), kind: ColumnKind::Numeric, levels: vec![], notation: own };
+        assert!(column.code(Cell::Number(-999.0)).unwrap().is_nan() && !column.takes_numbers_as_they_are());
+    }
+
+    #[test]
+    fn a_date_becomes_parts_on_circles() {
+        let column = |kind| InputColumn { name: "when".into(), kind, levels: vec![], notation: Notation::default() };
+        let encoding = Encoding { columns: vec![column(ColumnKind::Date)] };
+        let code = encoding.columns[0].code(Cell::Text("2026-03-31")).unwrap();
+        assert_eq!(code, 1_774_915_200.0);
+        let mut inputs = [0.0; 6];
+        encoding.encode([code].into_iter(), &mut inputs);
+        assert_eq!((inputs[1], encoding.input_names()[1].as_str()), (2026.0, "when.year"));
+        assert_eq!(encoding.columns[0].code(Cell::Number(5.0)), Err(EncodingError::NotADate));
+    }
+
+    #[test]
     fn levels_beyond_doubles_are_told_by_their_text_alone() {
         let levels = ["9007199254740991", "9007199254740992", "9007199254740993"].map(str::to_owned).to_vec();
-        let column = InputColumn { name: "id".into(), kind: ColumnKind::Categorical, levels };
+        let column =
+            InputColumn { name: "id".into(), kind: ColumnKind::Categorical, levels, notation: Notation::default() };
         assert_eq!(column.code(Cell::Text("9007199254740992")), Ok(1.0));
-        assert_eq!(column.code_of_text("9007199254740993"), Ok(2.0));
-        assert!(column.is_unknown(column.code_of_text("9007199254740994").unwrap()));
+        assert_eq!(column.code(Cell::Text("9007199254740993")), Ok(2.0));
+        assert!(column.is_unknown(column.code(Cell::Text("9007199254740994")).unwrap()));
         assert_eq!(column.code(Cell::Number(9_007_199_254_740_991.0)), Ok(0.0));
         for number in [9_007_199_254_740_992.0, -1e300] {
             assert_eq!(column.code(Cell::Number(number)), Err(EncodingError::Imprecise));
         }
         let alone = InputColumn { levels: vec!["9007199254740992".into(), "a".into()], ..column };
-        assert!(alone.is_unknown(alone.code_of_text("9007199254740993").unwrap()));
+        assert!(alone.is_unknown(alone.code(Cell::Text("9007199254740993")).unwrap()));
     }
 
     #[test]
     fn levels_that_look_like_something_else_are_found() {
         let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
-        let column = InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels };
+        let column =
+            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels, notation: Notation::default() };
         assert_eq!(column.code(Cell::Number(1.0)), Ok(0.0));
         assert_eq!(column.code(Cell::Number(2.5)), Ok(1.0));
         assert_eq!(column.code(Cell::Boolean(true)), Ok(2.0));
@@ -298,7 +374,7 @@ mod tests {
     fn a_level_is_the_same_number_in_every_format() {
         let column = |levels: &[&str]| {
             let levels = levels.iter().map(|&level| level.to_owned()).collect();
-            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels }
+            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels, notation: Notation::default() }
         };
         let decimals = column(&["-0", "1.0", "1e3", "2.50", "x"]);
         for (number, texts, code) in [

@@ -2,18 +2,38 @@
 
 use std::fmt;
 
-/// Where in an upload something is wrong. Lines count from one and include the header.
+/// What a place in an upload is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceUnit {
+    /// Lines of text.
+    Line,
+    /// Rows, in formats without lines.
+    Row,
+}
+
+impl PlaceUnit {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Row => "row",
+        }
+    }
+}
+
+/// Where in an upload something is wrong. Lines count from one and include the header; rows count from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Line of the file.
+    /// Line of the file, or row of the table.
     pub line: u64,
+    /// What `line` counts.
+    pub unit: PlaceUnit,
     /// Name of the column.
     pub column: Option<String>,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
+        write!(f, "{} {}", self.unit.name(), self.line)?;
         match &self.column {
             Some(column) => write!(f, ", column '{column}'"),
             None => Ok(()),
@@ -31,6 +51,12 @@ pub enum DatasetError {
     #[error("the body could not be read: {detail}")]
     Unreadable {
         /// What the decoder said.
+        detail: String,
+    },
+    /// The bytes are of another format than the request says.
+    #[error("{detail}")]
+    WrongFormat {
+        /// What they are, and how to send them.
         detail: String,
     },
     /// More bytes than allowed, counted after decompression.
@@ -106,7 +132,16 @@ impl From<std::io::Error> for DatasetError {
 
 impl DatasetError {
     pub(super) fn at(line: u64, column: Option<&str>, detail: impl Into<String>) -> Self {
-        Self::At { place: Place { line, column: column.map(str::to_owned) }, detail: detail.into() }
+        let place = Place { line, unit: PlaceUnit::Line, column: column.map(str::to_owned) };
+        Self::At { place, detail: detail.into() }
+    }
+
+    /// The same error of a format that counts rows.
+    pub(super) fn in_rows(self) -> Self {
+        match self {
+            Self::At { place, detail } => Self::At { place: Place { unit: PlaceUnit::Row, ..place }, detail },
+            other => other,
+        }
     }
 
     pub(super) fn column(column: &str, detail: impl Into<String>) -> Self {

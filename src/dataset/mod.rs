@@ -1,5 +1,8 @@
 //! What was uploaded, made trustworthy: bytes become typed columns in a table of numbers.
 
+/// What one cell means: numbers, dates, truth values, words for missing.
+mod cells;
+
 /// The formats that uploads are read from.
 mod formats;
 
@@ -9,11 +12,23 @@ mod error;
 /// Writes an upload to disk: decompressed, limited, hashed.
 mod upload;
 
+/// How much a compressed stream may expand.
+mod expansion;
+
 /// Typed columns and their statistics.
 mod schema;
 
 /// From cells to typed columns: the first pass over an upload.
-mod profile;
+mod columns;
+
+/// What to know about a table before a model is made of it.
+mod quality;
+
+/// A stored dataset read in another way.
+mod rereading;
+
+/// How a dataset is described in files and in the database.
+mod stored;
 
 /// The table on disk, read in blocks.
 mod table;
@@ -30,8 +45,8 @@ mod scaling;
 /// Columns of another table found by the names that a model knows.
 mod alignment;
 
-/// Splits rows into training, validation and calibration.
-mod split;
+/// What each row is used for.
+mod parts;
 
 /// The datasets of a data directory.
 mod store;
@@ -40,13 +55,22 @@ mod store;
 mod upkeep;
 
 pub use alignment::Alignment;
+pub use cells::{DateOrder, DateParts, DecimalMark, Notation, Reading, format_instant};
+pub use columns::ColumnOptions;
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
-pub use error::{DatasetError, Place};
+pub use error::{DatasetError, Place, PlaceUnit};
+pub use expansion::COMPRESSION_RATIO;
+pub use formats::columnar::{ColumnarFormat, ReadFailure, read_columns, restrict};
 pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
+pub use formats::upload_format::UploadFormat;
+pub use parts::{
+    HeldOut, Part, TooFewUnits, UnitOrder, fold_units, folds, keep_few, permutation, split, split_units, thin,
+};
+pub use quality::{Finding, FindingCode, Severity};
+pub use rereading::SchemaChange;
 pub use roles::Roles;
 pub use scaling::{ColumnMoments, Scaling, ScalingRule};
-pub use schema::{Column, ColumnKind, Schema, Task};
-pub use split::{HeldOut, Part, split};
+pub use schema::{Column, ColumnKind, ColumnReading, LeftOut, Schema, Task};
 pub use store::{Dataset, DatasetStore, Ingested, UploadOptions};
 pub use table::{Rows, Table};
-pub use upload::{ContentEncoding, UploadLimits};
+pub use upload::{ContentEncoding, Received, UploadLimits};

@@ -1,9 +1,9 @@
 //! Centring and scaling of encoded inputs, fitted on the training rows.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How inputs are scaled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScalingRule {
     /// Mean 0, variance 1.
@@ -85,7 +85,7 @@ impl ColumnMoments {
 }
 
 /// x ↦ (x − offset)·factor per input, with missing cells filled by the training mean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
     /// Replaces missing cells.
     pub fill: Vec<f64>,

@@ -1,10 +1,10 @@
 //! Typed columns and their statistics.
 
-use super::DatasetError;
-use serde::{Deserialize, Deserializer, Serialize};
+use super::{DatasetError, Finding, Notation};
+use serde::Serialize;
 
 /// Whether numbers or labels are predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
     /// A number.
@@ -14,7 +14,7 @@ pub enum Task {
 }
 
 /// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnKind {
     /// Finite numbers.
@@ -23,10 +23,65 @@ pub enum ColumnKind {
     Boolean,
     /// Text, kept as the index of its level.
     Categorical,
+    /// Days, kept as seconds since 1970.
+    Date,
+    /// Days with a time, kept as seconds since 1970.
+    Datetime,
+    /// Text that is not kept: identifiers and sentences.
+    Text,
+}
+
+/// Why training leaves a column out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// The sender said so.
+    Ignored,
+    /// It is different in every row.
+    Identifier,
+    /// It holds sentences.
+    FreeText,
+}
+
+/// How the cells of a column were read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColumnReading {
+    /// The rules by which cells are read; predictions follow them too.
+    #[serde(skip_serializing_if = "Notation::is_usual")]
+    pub notation: Notation,
+    /// The share of cells, of those that are not missing, that fit the kind.
+    pub confidence: f64,
+    /// The first distinct cells, as they were written.
+    pub examples: Vec<String>,
+    /// Cells of each level, or of false and true.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<u64>,
+    /// Why training leaves the column out, if it does.
+    pub left_out: Option<LeftOut>,
+    /// The third standardised moment of a numeric column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skewness: Option<f64>,
+    /// Whether every number is an integer.
+    #[serde(skip)]
+    pub integers: bool,
+}
+
+impl Default for ColumnReading {
+    fn default() -> Self {
+        Self {
+            notation: Notation::default(),
+            confidence: 1.0,
+            examples: Vec::new(),
+            counts: Vec::new(),
+            left_out: None,
+            skewness: None,
+            integers: false,
+        }
+    }
 }
 
 /// One column with its statistics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
     /// Unique in the table.
     pub name: String,
@@ -48,20 +103,43 @@ pub struct Column {
     pub mean: Option<f64>,
     /// Standard deviation, divisor n.
     pub std: Option<f64>,
+    /// How its cells were read.
+    #[serde(flatten)]
+    pub reading: ColumnReading,
+}
+
+impl Column {
+    /// A text column whose cells are not kept.
+    pub(super) fn unread(name: &str, missing: u64, examples: Vec<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: ColumnKind::Text,
+            levels: Vec::new(),
+            missing,
+            distinct: 0,
+            distinct_is_lower_bound: true,
+            min: None,
+            max: None,
+            mean: None,
+            std: None,
+            reading: ColumnReading { examples, ..ColumnReading::default() },
+        }
+    }
 }
 
 /// The columns of a table, and which of them are targets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     /// In the order of the file.
     pub columns: Vec<Column>,
     /// Indices of the targets, at least one.
-    #[serde(alias = "target", deserialize_with = "one_or_many")]
     pub targets: Vec<usize>,
     /// Decided by the kind of the targets, or by the upload.
     pub task: Task,
     /// Rows with and without a known target.
     pub row_count: u64,
+    /// What to know about the table before a model is made of it.
+    pub findings: Vec<Finding>,
 }
 
 impl Schema {
@@ -81,7 +159,7 @@ impl Schema {
         target.map_or(Vec::new(), |column| match column.kind {
             ColumnKind::Boolean => vec!["false".to_owned(), "true".to_owned()],
             ColumnKind::Categorical => column.levels.clone(),
-            ColumnKind::Numeric => Vec::new(),
+            ColumnKind::Numeric | ColumnKind::Date | ColumnKind::Datetime | ColumnKind::Text => Vec::new(),
         })
     }
 
@@ -93,8 +171,10 @@ impl Schema {
                 "the table has a header and {rows}; at least two rows are required"
             )));
         }
-        if let Some(column) = self.columns.iter().find(|column| column.missing == self.row_count) {
-            return Err(DatasetError::column(&column.name, "every cell is missing; remove the column"));
+        let is_empty = |column: &&Column| column.missing == self.row_count && column.reading.left_out.is_none();
+        if let Some(column) = self.columns.iter().find(is_empty) {
+            let detail = format!("every cell is missing; remove the column, or send ignore={}", column.name);
+            return Err(DatasetError::column(&column.name, detail));
         }
         for target in self.target_columns() {
             if self.row_count - target.missing < 2 {
@@ -110,18 +190,4 @@ impl Schema {
         }
         Ok(())
     }
-}
-
-/// Datasets that were stored before several targets were possible have one number here.
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Targets {
-        One(usize),
-        Many(Vec<usize>),
-    }
-    Ok(match Targets::deserialize(deserializer)? {
-        Targets::One(target) => vec![target],
-        Targets::Many(targets) => targets,
-    })
 }

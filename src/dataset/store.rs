@@ -1,17 +1,19 @@
 //! All data sets of a data directory.
 
-use super::formats::csv::{CsvOptions, CsvTable};
-use super::profile::{Profile, profile};
-use super::upload::spool;
-use super::{Column, ContentEncoding, DatasetError, Schema, Table, Task, UploadLimits, table};
+use super::columns::{ColumnOptions, intents, make_schema, profile};
+use super::formats::csv::CsvOptions;
+use super::formats::records::{FileReading, Records};
+use super::formats::upload_format::UploadFormat;
+use super::stored::StoredSchema;
+use super::upload::Received;
+use super::{ContentEncoding, DatasetError, DecimalMark, Schema, Table, Task, table};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use crate::storage::files::{DataDir, hex};
-use rusqlite::{OptionalExtension, Row, params};
-use serde::{Deserialize, Serialize};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the sender says about a table.
@@ -25,14 +27,20 @@ pub struct UploadOptions {
     pub task: Option<Task>,
     /// Columns that must be numbers.
     pub numeric: Vec<String>,
-    /// How to read the text.
+    /// What else is said about columns and cells.
+    pub columns: ColumnOptions,
+    /// The format; recognised by the first bytes and the name of the file if absent.
+    pub format: Option<UploadFormat>,
+    /// The name of the file, if it has one.
+    pub file_name: Option<String>,
+    /// How to read delimited text.
     pub csv: CsvOptions,
     /// How the body is compressed.
     pub encoding: ContentEncoding,
 }
 
-/// A stored data set. Its JSON is kept in the header of its table, so a field that is added must have a default.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A stored dataset.
+#[derive(Debug, Clone)]
 pub struct Dataset {
     /// Derived from the content and how it is read.
     pub id: String,
@@ -69,13 +77,15 @@ pub struct DatasetStore {
     pub(super) directory: DataDir,
     pub(super) database: Database,
     /// Held while a table file and its entry come or go together.
-    changing: Arc<Mutex<()>>,
+    pub(super) changing: Arc<Mutex<()>>,
+    /// The program bochner, which reads Parquet and Arrow files in a child process.
+    pub(super) program: Option<PathBuf>,
 }
 
 impl DatasetStore {
     /// The store as it is: nothing is changed.
     pub fn new(directory: DataDir, database: Database) -> Self {
-        Self { directory, database, changing: Arc::default() }
+        Self { directory, database, changing: Arc::default(), program: None }
     }
 
     /// Opens the store, brings its files up to date and moves files that no entry refers to aside.
@@ -85,34 +95,51 @@ impl DatasetStore {
         Ok(store)
     }
 
-    /// Takes in a table. Blocks while the body arrives. A table that is there already is verified, and written again if
-    /// it is damaged.
-    pub fn ingest(
+    /// Takes in the rows of an upload. A table that is there already is verified, and written again if it is damaged.
+    pub(super) fn ingest_records(
         &self,
-        body: impl Read,
+        received: &Received,
+        reading: FileReading,
         options: &UploadOptions,
-        limits: UploadLimits,
     ) -> Result<Ingested, DatasetError> {
-        let mut spool = spool(body, options.encoding, limits.bytes, self.directory.temporary_file()?)?;
-        spool.file.flush()?;
-        let id = identity(&spool.sha256, options);
-        let open = || CsvTable::new(File::open(spool.file.path())?, options.csv, limits.columns);
+        let limits = reading.limits;
+        if options.columns.decimal == DecimalMark::Comma && !reading.format.is_delimited() {
+            let title = reading.format.title();
+            let detail =
+                format!("numbers in {title} have a decimal point; write them so, or send the table as text/csv");
+            return Err(DatasetError::Option { option: "decimal", detail });
+        }
+        let id = identity(&received.sha256, reading.format, reading.csv, options);
+        let open = || Records::open(received.file.path(), reading);
         if let Some(dataset) = self.find_by_id(&id)? {
             self.repair(&dataset, open)?;
-            return Ok(Ingested::Known(self.rename(dataset, options.name.as_deref())?));
+            let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            // If it was deleted meanwhile, these bytes are a new dataset.
+            if let Some(dataset) = self.find_by_id(&id)? {
+                return Ok(Ingested::Known(self.rename(dataset, options.name.as_deref())?));
+            }
         }
 
         let mut source = open()?;
-        source.refuse_single_column(options.csv.delimiter)?;
-        let (profiles, row_count) = profile(&mut source, limits.levels)?;
-        let schema = make_schema(&source.names, profiles, row_count, options)?;
-        schema.check()?;
+        source.refuse_single_column(reading.csv.delimiter)?;
+        let intents = intents(&source.names, options)?;
+        let profiled = profile(&mut source, limits.levels, &options.columns.notation(), &intents)?;
+        let row_count = profiled.row_count;
+        let cells = row_count.saturating_mul(source.names.len() as u64);
+        if cells > limits.cells as u64 {
+            let (columns, limit) = (source.names.len(), limits.cells);
+            let detail = format!(
+                "{row_count} rows of {columns} columns are {cells} cells; the limit is {limit}; send fewer rows or columns"
+            );
+            return Err(DatasetError::Table { detail });
+        }
+        let schema = make_schema(&source.names, profiled, &intents, options)?;
         let dataset = Dataset {
             name: options.name.clone().unwrap_or_else(|| id.clone()),
             id,
             schema,
-            bytes: spool.bytes,
-            sha256: spool.sha256.clone(),
+            bytes: received.bytes,
+            sha256: received.sha256.clone(),
             created_at: now(),
         };
         let mut file = self.directory.temporary_file()?;
@@ -120,8 +147,9 @@ impl DatasetStore {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.database.expect_files()?;
         file.publish(&self.table_path(&dataset.id))?;
-        if self.insert(&dataset)? {
-            self.rename(dataset, options.name.as_deref()).map(Ingested::New)
+        if self.insert(&dataset, options.name.as_slice())? {
+            self.write_card(&dataset.id);
+            Ok(Ingested::New(dataset))
         } else {
             // Two uploads of the same bytes raced; they wrote the same file.
             self.find(&dataset.id).map(Ingested::Known)
@@ -190,10 +218,10 @@ impl DatasetStore {
     }
 
     /// Writes a table again from the bytes it was made of, if it is damaged or missing.
-    fn repair<R: Read>(
+    fn repair(
         &self,
         dataset: &Dataset,
-        source: impl Fn() -> Result<CsvTable<R>, DatasetError>,
+        source: impl Fn() -> Result<Records, DatasetError>,
     ) -> Result<(), DatasetError> {
         match self.verify(dataset) {
             Err(error @ DatasetError::Damaged { .. }) => {
@@ -216,15 +244,19 @@ impl DatasetStore {
         })
     }
 
-    /// Whether the entry is new.
-    pub(super) fn insert(&self, dataset: &Dataset) -> Result<bool, DatasetError> {
-        let schema = serde_json::to_string(&dataset.schema).map_err(std::io::Error::from)?;
+    /// Enters a dataset together with the names that lead to it, the latest last. Whether the entry is new.
+    pub(super) fn insert(&self, dataset: &Dataset, names: &[String]) -> Result<bool, DatasetError> {
+        let schema =
+            serde_json::to_string(&StoredSchema::from(dataset.schema.clone())).map_err(std::io::Error::from)?;
         self.database.transact(|transaction| {
             let inserted = transaction.execute(
                 "INSERT INTO datasets (id, name, schema, bytes, sha256, created_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
                 params![dataset.id, dataset.name, schema, dataset.bytes, dataset.sha256, dataset.created_at],
             )?;
+            for name in names {
+                lead(transaction, name, &dataset.id)?;
+            }
             Ok(inserted == 1)
         })
     }
@@ -232,31 +264,29 @@ impl DatasetStore {
     /// Gives a data set a name; names it had before still lead to it.
     fn rename(&self, mut dataset: Dataset, name: Option<&str>) -> Result<Dataset, DatasetError> {
         if let Some(name) = name {
-            self.lead(name, &dataset.id)?;
+            self.database.transact(|transaction| lead(transaction, name, &dataset.id))?;
             name.clone_into(&mut dataset.name);
         }
         self.write_card(&dataset.id);
         Ok(dataset)
     }
+}
 
-    /// Makes a name lead to a dataset.
-    pub(super) fn lead(&self, name: &str, id: &str) -> Result<(), DatasetError> {
-        self.database.transact(|transaction| {
-            transaction.execute("UPDATE datasets SET name = ?2 WHERE id = ?1", params![id, name])?;
-            transaction.execute(
-                "INSERT INTO dataset_names (name, dataset) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET dataset = excluded.dataset",
-                params![name, id],
-            )?;
-            Ok(())
-        })
-    }
+/// Makes a name lead to a dataset.
+fn lead(transaction: &Transaction, name: &str, id: &str) -> Result<(), DatasetError> {
+    transaction.execute("UPDATE datasets SET name = ?2 WHERE id = ?1", params![id, name])?;
+    transaction.execute(
+        "INSERT INTO dataset_names (name, dataset) VALUES (?1, ?2)
+         ON CONFLICT (name) DO UPDATE SET dataset = excluded.dataset",
+        params![name, id],
+    )?;
+    Ok(())
 }
 
 /// The same bytes, read the same way, are the same data set, whatever its name. Ids that exist come from this very text:
 /// it must not change.
-fn identity(sha256: &str, options: &UploadOptions) -> String {
-    let CsvOptions { delimiter, header } = options.csv;
+pub(super) fn identity(sha256: &str, format: UploadFormat, csv: CsvOptions, options: &UploadOptions) -> String {
+    let CsvOptions { delimiter, header } = csv;
     let header = match header {
         None => "None",
         Some(true) => "Some(true)",
@@ -270,73 +300,10 @@ fn identity(sha256: &str, options: &UploadOptions) -> String {
     let target = options.target.as_ref().map_or("None".to_owned(), |target| format!("Some({})", json!(target)));
     let numeric: Vec<String> = options.numeric.iter().map(|name| json!(name).to_string()).collect();
     let numeric = numeric.join(", ");
-    let reading =
-        format!("{sha256} CsvOptions {{ delimiter: {delimiter}, header: {header} }} {target} {task} [{numeric}]");
+    let csv = format!("CsvOptions {{ delimiter: {delimiter}, header: {header} }}");
+    let way = if format.is_delimited() { &csv } else { format.media_type() };
+    let reading = format!("{sha256} {way} {target} {task} [{numeric}]{}", options.columns.identity());
     format!("ds-{}", &hex(&Sha256::digest(reading))[..20])
-}
-
-fn make_schema(
-    names: &[String],
-    profiles: Vec<Profile>,
-    row_count: u64,
-    options: &UploadOptions,
-) -> Result<Schema, DatasetError> {
-    let targets = match &options.target {
-        Some(wanted) => target_positions(names, wanted)?,
-        None => vec![names.len() - 1],
-    };
-    for wanted in &options.numeric {
-        position(names, "numeric", wanted)?;
-    }
-    let mut columns: Vec<Column> = Vec::with_capacity(names.len());
-    for (index, (name, profile)) in names.iter().zip(profiles).enumerate() {
-        let is_target = targets.contains(&index);
-        let must_be_number = options.numeric.contains(name) || (is_target && options.task == Some(Task::Regression));
-        columns.push(if is_target && options.task == Some(Task::Classification) {
-            profile.labels(name)?
-        } else if must_be_number {
-            profile.numeric(name)?
-        } else if is_target {
-            profile.infer_target(name)?
-        } else {
-            profile.infer(name)?
-        });
-    }
-    let is_number = |&target: &usize| columns[target].kind == super::ColumnKind::Numeric;
-    let task = if targets.iter().all(is_number) { Task::Regression } else { Task::Classification };
-    if let (Task::Classification, [_, _, ..]) = (task, targets.as_slice()) {
-        let label = targets.iter().find(|target| !is_number(target)).unwrap_or(&targets[0]);
-        let detail = format!("several targets must all be numbers, and column '{}' holds labels", names[*label]);
-        return Err(DatasetError::Option { option: "target", detail });
-    }
-    if targets.len() == columns.len() {
-        let detail = "every column is a target, which leaves no inputs".to_owned();
-        return Err(DatasetError::Option { option: "target", detail });
-    }
-    Ok(Schema { columns, targets, task, row_count })
-}
-
-/// One column, or several with commas between, each named once.
-fn target_positions(names: &[String], wanted: &str) -> Result<Vec<usize>, DatasetError> {
-    if names.iter().any(|name| name == wanted) || !wanted.contains(',') {
-        return Ok(vec![position(names, "target", wanted)?]);
-    }
-    let mut targets = Vec::new();
-    for wanted in wanted.split(',') {
-        let target = position(names, "target", wanted)?;
-        if targets.contains(&target) {
-            return Err(DatasetError::Option { option: "target", detail: format!("column '{wanted}' is named twice") });
-        }
-        targets.push(target);
-    }
-    Ok(targets)
-}
-
-fn position(names: &[String], option: &'static str, wanted: &str) -> Result<usize, DatasetError> {
-    names.iter().position(|name| name == wanted).ok_or_else(|| {
-        let nearest = crate::request::suggest::nearest(wanted, names.iter().map(String::as_str));
-        DatasetError::Option { option, detail: format!("there is no column '{wanted}'{nearest}") }
-    })
 }
 
 fn from_row(row: &Row) -> rusqlite::Result<Dataset> {
@@ -344,8 +311,9 @@ fn from_row(row: &Row) -> rusqlite::Result<Dataset> {
     Ok(Dataset {
         id: row.get("id")?,
         name: row.get("name")?,
-        schema: serde_json::from_str(&schema)
-            .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into()))?,
+        schema: serde_json::from_str::<StoredSchema>(&schema)
+            .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into()))?
+            .into(),
         bytes: row.get("bytes")?,
         sha256: row.get("sha256")?,
         created_at: row.get("created_at")?,
@@ -364,12 +332,15 @@ mod tests {
             target: Some("y".into()),
             task: Some(Task::Regression),
             numeric: vec!["a".into(), "b".into()],
+            columns: ColumnOptions::default(),
+            format: Some(UploadFormat::Csv),
+            file_name: None,
             csv: CsvOptions { delimiter: b',', header: Some(true) },
             encoding: ContentEncoding::Identity,
         };
-        assert_eq!(identity("abc", &options), "ds-8d911319e77a39aacbab");
+        assert_eq!(identity("abc", UploadFormat::Csv, options.csv, &options), "ds-8d911319e77a39aacbab");
         options.csv = CsvOptions { delimiter: b';', header: None };
         (options.target, options.task, options.numeric) = (None, None, vec![]);
-        assert_eq!(identity("abc", &options), "ds-5da46b4520d4624647bc");
+        assert_eq!(identity("abc", UploadFormat::Csv, options.csv, &options), "ds-5da46b4520d4624647bc");
     }
 }

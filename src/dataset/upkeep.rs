@@ -76,12 +76,9 @@ impl DatasetStore {
             if let Some(card) = card {
                 (dataset.name, names) = (card.content.name, card.content.names);
             }
-            self.insert(&dataset)?;
             names.retain(|name| *name != dataset.id);
             names.sort_by_key(|name| *name == dataset.name); // the latest is given last
-            for name in &names {
-                self.lead(name, &dataset.id)?;
-            }
+            self.insert(&dataset, &names)?;
             restored.push(dataset);
         }
         Ok(Restored { entries: restored, unusable })

@@ -1,6 +1,7 @@
 //! Exact kernel values between many points.
 
 use super::{Exponential, Kernel};
+use crate::linalg::checkpoint;
 use ndarray::{Array2, ArrayView2};
 use std::ops::Range;
 
@@ -57,6 +58,7 @@ impl<T: Exponential> KernelPoints<T> {
         assert_eq!(tile.len(), rows.len() * columns.len());
         let Some(shape) = Shape::of(self.kernel) else {
             for (values, i) in tile.chunks_exact_mut(columns.len().max(1)).zip(rows) {
+                checkpoint();
                 for (value, j) in values.iter_mut().zip(columns.clone()) {
                     *value = T::from_f64(self.kernel.evaluate(self.inputs.row(i), other.inputs.row(j)));
                 }
@@ -65,6 +67,7 @@ impl<T: Exponential> KernelPoints<T> {
         };
         let dim = self.inputs.ncols();
         for (values, i) in tile.chunks_exact_mut(columns.len().max(1)).zip(rows) {
+            checkpoint();
             shape.fill(&self.rows[i * dim..(i + 1) * dim], other, columns.clone(), values);
         }
     }

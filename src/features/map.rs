@@ -2,12 +2,13 @@
 
 use super::kernels::spline;
 use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave};
-use ndarray::Array2;
-use serde::{Deserialize, Serialize};
+use crate::random::{Purpose, Stream};
+use ndarray::{Array2, Axis};
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// How a draw becomes columns of ψ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapKind {
     /// √(1/m)·[cos(Vx), sin(Vx)]: all cosines, then all sines; s = 2m columns from m draws.
@@ -62,7 +63,7 @@ impl MapKind {
 }
 
 /// The draws behind a map.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Frequencies {
     /// V, m×d; the bandwidth is inside.
     Dense(Array2<f64>),
@@ -96,6 +97,15 @@ impl Frequencies {
     }
 }
 
+/// Factors of the columns of each draw, beside the amplitude that all columns share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawScales {
+    /// One per draw, at least zero.
+    pub factors: Vec<f64>,
+    /// The largest that any draw could have had, at least the largest of the factors.
+    pub largest: f64,
+}
+
 /// ψ: R^d → R^s with E ψ(x)ᵀψ(x') = k(x,x'), or k(x, xᵢ) at s points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureMap {
@@ -107,6 +117,8 @@ pub struct FeatureMap {
     pub frequencies: Frequencies,
     /// b of the phase map, one per draw; empty for other maps.
     pub phases: Vec<f64>,
+    /// Of draws that do not all count the same.
+    pub scales: Option<DrawScales>,
 }
 
 impl FeatureMap {
@@ -121,12 +133,54 @@ impl FeatureMap {
     ) -> Self {
         let draws = feature_count / kind.columns_per_draw();
         let (frequencies, phases) = sampling.sample(kernel, kind, seed, draws, input_dim);
-        Self { kernel, kind, frequencies, phases }
+        Self { kernel, kind, frequencies, phases, scales: None }
+    }
+
+    /// The seed of feature draws for searches: none of them is a draw of a model with this seed.
+    pub fn seed_for_searches(seed: u64) -> u64 {
+        Stream::new(seed, Purpose::Searches, 0).uniform().to_bits()
+    }
+
+    /// The seed of feature draws for learning a metric: neither a model nor another search with this seed uses them.
+    pub fn seed_for_metric(seed: u64) -> u64 {
+        Stream::new(seed, Purpose::Metric, 0).uniform().to_bits()
+    }
+
+    /// ψ(Rx) as a map of x: the symmetric matrix R goes into the frequencies, which are then dense.
+    #[must_use]
+    pub fn folded(&self, root: &Array2<f64>) -> Self {
+        Self { frequencies: Frequencies::Dense(self.frequencies.written_out().dot(root)), ..self.clone() }
+    }
+
+    /// Whether a linear change of the inputs can go into the frequencies without a change of their form.
+    pub fn is_foldable(&self) -> bool {
+        matches!((self.kind, &self.frequencies), (MapKind::Pair | MapKind::Phase, Frequencies::Dense(_)))
     }
 
     /// The kernel at the rows of `points` (s×d).
     pub fn at_points(kernel: Kernel, points: Array2<f64>) -> Self {
-        Self { kernel, kind: MapKind::Points, frequencies: Frequencies::Dense(points), phases: Vec::new() }
+        let frequencies = Frequencies::Dense(points);
+        Self { kernel, kind: MapKind::Points, frequencies, phases: Vec::new(), scales: None }
+    }
+
+    /// The map of some of its draws, which may repeat, with their factors.
+    #[must_use]
+    pub fn keep(&self, draws: &[usize], scales: Option<DrawScales>) -> Self {
+        let frequencies = Frequencies::Dense(self.frequencies.written_out().select(Axis(0), draws));
+        let phases = if self.phases.is_empty() { Vec::new() } else { draws.iter().map(|&j| self.phases[j]).collect() };
+        Self { kernel: self.kernel, kind: self.kind, frequencies, phases, scales }
+    }
+
+    /// b = sup ψ(x;v)² with the factors of the draws; none where ψ is unbounded.
+    pub fn bound(&self) -> Option<f64> {
+        let largest = self.scales.as_ref().map_or(1.0, |scales| scales.largest);
+        self.kind.bound(self.kernel.shape()).map(|bound| bound * largest * largest)
+    }
+
+    /// The factor of every column beside the amplitude; empty where all are 1.
+    pub fn column_scales(&self) -> Vec<f64> {
+        let copies = self.kind.columns_per_draw();
+        self.scales.as_ref().map_or_else(Vec::new, |scales| scales.factors.repeat(copies))
     }
 
     /// d, the number of inputs.
@@ -144,7 +198,7 @@ impl FeatureMap {
         self.draw_count() * self.kind.columns_per_draw()
     }
 
-    /// The factor of every feature, such as √(1/m).
+    /// The factor that every feature has, such as √(1/m).
     pub fn amplitude(&self) -> f64 {
         let draws = self.draw_count() as f64;
         match self.kind {
@@ -174,6 +228,17 @@ mod tests {
     use super::*;
 
     const GAUSSIAN: Kernel = Kernel::Gaussian { bandwidth: 2.0 };
+
+    /// A theorem on the model's draws holds for what a search chose only if the search saw none of them.
+    #[test]
+    fn searches_have_draws_of_their_own() {
+        for seed in [0, 1, 7, u64::MAX] {
+            let sample = |seed| FeatureMap::sample(GAUSSIAN, MapKind::Phase, Sampling::Plain, seed, 64, 1);
+            let (model, search) = (sample(seed), sample(FeatureMap::seed_for_searches(seed)));
+            let (model, search) = (model.frequencies.written_out(), search.frequencies.written_out());
+            assert!(model.iter().all(|draw| !search.iter().any(|other| other == draw)), "{seed}");
+        }
+    }
 
     #[test]
     fn a_larger_draw_keeps_the_smaller_one_as_its_prefix() {

@@ -15,6 +15,15 @@ mod engine;
 /// Feature maps: the frequencies and the function ψ they define.
 mod map;
 
+/// Gradients of functions on waves.
+mod gradients;
+
+/// Functions as sums of waves, which explain themselves in closed form.
+mod wave_sum;
+
+/// The variance of kernel estimates.
+mod kernel_deviation;
+
 /// Exact kernel values between many points.
 mod kernel_points;
 
@@ -22,10 +31,15 @@ pub use engine::cosine::Wave;
 pub use engine::exponential::Exponential;
 pub use engine::precision::Precision;
 pub use engine::projector::Projector;
+pub use gradients::Gradients;
+pub use kernel_deviation::kernel_deviation;
 pub use kernel_points::KernelPoints;
 pub use kernels::distance;
 pub use kernels::kernel::{Kernel, KernelShape};
 pub use kernels::special::CosineSeries;
-pub use map::{FeatureMap, Frequencies, MapKind};
-pub use samplers::sampling::Sampling;
+pub use map::{DrawScales, FeatureMap, Frequencies, MapKind};
+pub use samplers::capped::{CappedConstants, CappedDensity, CappedDraws};
+pub use samplers::pool_draws::{draw_by_score, largest_scores};
+pub use samplers::sampling::{ChosenBy, Sampling};
 pub use samplers::structured::Structured;
+pub use wave_sum::WaveSum;

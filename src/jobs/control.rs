@@ -23,6 +23,8 @@ pub(super) enum StopReason {
     Canceled = 1,
     /// The service is shutting down; the job will run again.
     Shutdown = 2,
+    /// It ran for as long as a job may.
+    TimeLimit = 3,
 }
 
 /// A handle to one running job; clones share it.
@@ -34,6 +36,8 @@ pub struct Control {
 /// What the clones share.
 struct RunningJob {
     stop: AtomicU8,
+    /// When the job has run for as long as it may.
+    deadline: Option<Instant>,
     progress: Mutex<TimedProgress>,
     notify: Box<dyn Fn() + Send + Sync>,
 }
@@ -50,10 +54,12 @@ impl Control {
     /// The part of a stage that must be done before its end is estimated.
     const ESTIMATE_FRACTION: f64 = 0.05;
 
-    pub(super) fn new(notify: impl Fn() + Send + Sync + 'static) -> Self {
+    /// Of a job that starts now.
+    pub(super) fn new(time_limit: Option<Duration>, notify: impl Fn() + Send + Sync + 'static) -> Self {
+        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
         let latest = Progress { stage: JobStage::Start, fraction: 0.0, eta_seconds: None };
         let progress = Mutex::new(TimedProgress { latest, stage_start: Instant::now(), last_notified: None });
-        Self { job: Arc::new(RunningJob { stop: AtomicU8::new(0), progress, notify: Box::new(notify) }) }
+        Self { job: Arc::new(RunningJob { stop: AtomicU8::new(0), deadline, progress, notify: Box::new(notify) }) }
     }
 
     /// Reports how far the job has come.
@@ -73,8 +79,13 @@ impl Control {
         }
     }
 
-    /// Whether the job should stop at the next block.
+    /// Whether the job should stop at once. To be asked at least once a second.
     pub fn should_stop(&self) -> bool {
+        if self.job.stop.load(Ordering::Relaxed) == 0
+            && self.job.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            self.stop(StopReason::TimeLimit);
+        }
         self.job.stop.load(Ordering::Relaxed) != 0
     }
 
@@ -87,6 +98,7 @@ impl Control {
         match self.job.stop.load(Ordering::Relaxed) {
             1 => Some(StopReason::Canceled),
             2 => Some(StopReason::Shutdown),
+            3 => Some(StopReason::TimeLimit),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! One job and its states.
 
 use super::JobKind;
+use crate::telemetry::TraceParent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -73,10 +74,14 @@ pub struct NewJob {
     pub dataset: String,
     /// The checked spec of a training; the version of an update or certification.
     pub payload: Value,
+    /// Who submitted it; at most so many jobs of one client wait.
+    pub client: String,
     /// Submitting twice with the same key gives one job.
     pub idempotency_key: Option<String>,
     /// Of the request as it came; a key that comes again must come with the same one.
     pub fingerprint: String,
+    /// The trace of the request.
+    pub trace_parent: Option<TraceParent>,
 }
 
 /// A job as it stands in the journal.

@@ -21,6 +21,12 @@ pub enum JobError {
         /// Of jobs that wait.
         limit: usize,
     },
+    /// Too many jobs of one client wait.
+    #[error("{limit} jobs of this client are already waiting, which is its limit; try again later")]
+    ClientQueueFull {
+        /// Of jobs of one client that wait.
+        limit: usize,
+    },
     /// The service is shutting down.
     #[error("the service is shutting down and accepts no new jobs")]
     Draining,
@@ -45,8 +51,8 @@ pub enum JobError {
     KeyReused,
     /// Stored by a release that has other kinds.
     #[error(
-        "job '{id}' is stored with the kind '{kind}', which this build does not know; it knows train, update and \
-         certify. Start the release that stored it, or delete the job there"
+        "job '{id}' is stored with the kind '{kind}', which this build does not know; it knows train, update, \
+         certify and compare. Start the release that stored it, or delete the job there"
     )]
     UnknownKind {
         /// Of the job.
@@ -104,7 +110,7 @@ impl Journal {
     }
 
     /// Queues a job. The same idempotency key gives the job it gave before.
-    pub(super) fn submit(&self, request: &NewJob, queue_limit: usize) -> Result<Job, JobError> {
+    pub(super) fn submit(&self, request: &NewJob, queue_limit: usize, client_limit: usize) -> Result<Job, JobError> {
         self.database.transact(|transaction| {
             if let Some(key) = &request.idempotency_key
                 && let Some(known) = find_key(transaction, key, &request.fingerprint)?
@@ -114,11 +120,14 @@ impl Journal {
             if count(transaction, JobStatus::Queued)? >= queue_limit {
                 return Err(JobError::QueueFull { limit: queue_limit });
             }
+            if count_waiting(transaction, &request.client)? >= client_limit {
+                return Err(JobError::ClientQueueFull { limit: client_limit });
+            }
             let id = format!("job-{}", uuid::Uuid::now_v7().simple());
             let inserted = transaction.execute(
                 "INSERT INTO jobs (id, kind, model, dataset, payload, status, attempt, created_at,
-                                   idempotency_key, fingerprint)
-                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7, ?8)",
+                                   idempotency_key, fingerprint, client, trace_parent)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7, ?8, ?9, ?10)",
                 params![
                     id,
                     request.kind.name(),
@@ -127,7 +136,9 @@ impl Journal {
                     request.payload.to_string(),
                     now(),
                     request.idempotency_key,
-                    request.fingerprint
+                    request.fingerprint,
+                    request.client,
+                    request.trace_parent.map(|parent| parent.to_string())
                 ],
             );
             inserted.map_err(|error| {
@@ -143,7 +154,7 @@ impl Journal {
         self.database.transact(|transaction| {
             let claimed = transaction
                 .query_row(
-                    "UPDATE jobs SET status = 'running', attempt = attempt + 1, started_at = ?1
+                    "UPDATE jobs SET status = 'running', attempt = attempt + 1, started_at = ?1, error = NULL
                      WHERE id = (SELECT id FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1) RETURNING *",
                     [now()],
                     from_row,
@@ -193,6 +204,18 @@ impl Journal {
         })
     }
 
+    /// Puts a job back that found no room on the disk, with the reason; that start does not count. A job that was canceled
+    /// meanwhile stays canceled.
+    pub(super) fn postpone(&self, id: &str, reason: &Failure) -> Result<(), JobError> {
+        let _room = self.database.lend_room();
+        self.database.transact(|transaction| -> Result<_, JobError> {
+            let reason = serde_json::to_string(reason).ok();
+            let query = "UPDATE jobs SET error = ?2 WHERE id = ?1 AND status = 'running'";
+            Ok(transaction.execute(query, params![id, reason])?)
+        })?;
+        self.requeue(id)
+    }
+
     /// The job that a key was used for, if any.
     pub(super) fn find_key(&self, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
         self.database.read(|connection| find_key(connection, key, fingerprint))
@@ -233,6 +256,27 @@ impl Journal {
             transaction.execute("DELETE FROM jobs WHERE id = ?1", [id])?;
             Ok(())
         })
+    }
+
+    /// Deletes finished jobs but the newest `keep`, and those that ended before `oldest`; gives how many.
+    pub(super) fn delete_finished(&self, keep: Option<usize>, oldest: Option<&str>) -> Result<usize, JobError> {
+        let _room = self.database.lend_room();
+        let keep = keep.map_or(i64::MAX, |keep| i64::try_from(keep).unwrap_or(i64::MAX));
+        self.database.transact(|transaction| {
+            Ok(transaction.execute(
+                "DELETE FROM jobs WHERE status IN ('succeeded', 'failed', 'canceled') AND (
+                     finished_at < ?1 OR id NOT IN (
+                         SELECT id FROM jobs WHERE status IN ('succeeded', 'failed', 'canceled')
+                         ORDER BY id DESC LIMIT ?2))",
+                params![oldest, keep],
+            )?)
+        })
+    }
+
+    /// When the oldest waiting job was submitted.
+    pub(super) fn oldest_queued(&self) -> Result<Option<String>, JobError> {
+        let query = "SELECT min(created_at) FROM jobs WHERE status = 'queued'";
+        self.database.read(|connection| Ok(connection.query_row(query, [], |row| row.get(0))?))
     }
 
     pub(super) fn find(&self, id: &str) -> Result<Job, JobError> {
@@ -279,6 +323,11 @@ fn count(connection: &Connection, status: JobStatus) -> Result<usize, JobError> 
     Ok(connection.query_row("SELECT count(*) FROM jobs WHERE status = ?1", [status.name()], |row| row.get(0))?)
 }
 
+fn count_waiting(connection: &Connection, client: &str) -> Result<usize, JobError> {
+    let query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND client = ?1";
+    Ok(connection.query_row(query, [client], |row| row.get(0))?)
+}
+
 fn find_key(connection: &Connection, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
     let known = connection.query_row("SELECT * FROM jobs WHERE idempotency_key = ?1", [key], from_row).optional()?;
     match known {
@@ -308,8 +357,10 @@ fn from_row(row: &Row) -> rusqlite::Result<Job> {
             model: row.get("model")?,
             dataset: row.get("dataset")?,
             payload: json("payload")?.ok_or_else(|| damaged("payload"))?,
+            client: row.get("client")?,
             idempotency_key: row.get("idempotency_key")?,
             fingerprint: row.get("fingerprint")?,
+            trace_parent: row.get::<_, Option<String>>("trace_parent")?.and_then(|parent| parent.parse().ok()),
         },
         status: JobStatus::from_name(&status).ok_or_else(|| damaged("status"))?,
         attempt: row.get("attempt")?,

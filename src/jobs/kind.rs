@@ -9,11 +9,13 @@ pub enum JobKind {
     Update,
     /// Compares a model with the exact kernel method.
     Certify,
+    /// Compares ways to draw features; makes no model.
+    Compare,
 }
 
 impl JobKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Train, Self::Update, Self::Certify];
+    pub const ALL: [Self; 4] = [Self::Train, Self::Update, Self::Certify, Self::Compare];
 
     /// Its name in the database and in the API.
     pub fn name(self) -> &'static str {
@@ -21,6 +23,7 @@ impl JobKind {
             Self::Train => "train",
             Self::Update => "update",
             Self::Certify => "certify",
+            Self::Compare => "compare",
         }
     }
 
@@ -39,6 +42,8 @@ pub enum JobStage {
     Scale,
     /// Searches for the bandwidth.
     Search,
+    /// Chooses features from a pool.
+    Choose,
     /// Sums features over the rows.
     Accumulate,
     /// Solves for the weights.
@@ -47,6 +52,10 @@ pub enum JobStage {
     Evaluate,
     /// Computes the exact kernel solution.
     Certify,
+    /// Fits and tests one sampling after the other.
+    Compare,
+    /// Trains and tests on one fold after the other.
+    CrossValidate,
     /// Stores the model and makes it available.
     Publish,
 }
@@ -58,10 +67,13 @@ impl JobStage {
             Self::Start => "start",
             Self::Scale => "scale",
             Self::Search => "search",
+            Self::Choose => "choose",
             Self::Accumulate => "accumulate",
             Self::Solve => "solve",
             Self::Evaluate => "evaluate",
             Self::Certify => "certify",
+            Self::Compare => "compare",
+            Self::CrossValidate => "cross_validate",
             Self::Publish => "publish",
         }
     }

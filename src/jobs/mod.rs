@@ -21,8 +21,13 @@ mod pool;
 /// What a worker thread does.
 mod worker;
 
+/// Jobs that do what their payload says.
+#[cfg(test)]
+mod scripted;
+
 pub(crate) use control::{Control, Progress};
 pub(crate) use job::{Failure, Job, JobStatus, NewJob};
 pub(crate) use journal::JobError;
 pub(crate) use kind::{JobKind, JobStage};
 pub(crate) use pool::{JobPool, PoolSettings, Runner};
+pub(crate) use worker::DISK_FULL;

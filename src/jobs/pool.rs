@@ -16,6 +16,9 @@ use tokio::sync::broadcast;
 pub trait Runner: Send + Sync + 'static {
     /// Runs a job to its end, or until `control` asks it to stop.
     fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure>;
+
+    /// Why no job can be started just now, if there is a reason. Asked before each job.
+    fn obstacle(&self) -> Option<String>;
 }
 
 /// How many jobs may wait and run.
@@ -25,18 +28,22 @@ pub struct PoolSettings {
     pub workers: usize,
     /// Jobs waiting at most.
     pub queue_limit: usize,
+    /// How long one attempt may take.
+    pub time_limit: Option<Duration>,
+    /// Jobs of one client waiting at most.
+    pub client_limit: usize,
 }
 
 /// A handle to the queue; clones share it.
 #[derive(Clone)]
 pub struct JobPool {
-    queue: Arc<JobQueue>,
+    pub(super) queue: Arc<JobQueue>,
 }
 
 /// The queue that handles and workers share.
 pub(super) struct JobQueue {
     pub(super) journal: Journal,
-    settings: PoolSettings,
+    pub(super) settings: PoolSettings,
     state: Mutex<QueueState>,
     /// Wakes workers: a job was queued, or the service shuts down.
     pub(super) wake: Condvar,
@@ -79,7 +86,8 @@ impl JobPool {
         if self.queue.state().draining {
             return Err(JobError::Draining);
         }
-        let job = self.queue.journal.submit(request, self.queue.settings.queue_limit)?;
+        let job =
+            self.queue.journal.submit(request, self.queue.settings.queue_limit, self.queue.settings.client_limit)?;
         self.queue.changed(&job.id);
         // Under the lock, so that no worker misses it between its last look and its wait. All workers are woken, since
         // one may be waiting to retry a write and not for a job.
@@ -124,9 +132,19 @@ impl JobPool {
         self.queue.journal.delete(id)
     }
 
+    /// Deletes finished jobs but the newest `keep`, and those that ended before `oldest`; gives how many.
+    pub fn delete_finished(&self, keep: Option<usize>, oldest: Option<&str>) -> Result<usize, JobError> {
+        self.queue.journal.delete_finished(keep, oldest)
+    }
+
     /// The job that an idempotency key was used for, if any; an error if it was a different request.
     pub fn find_key(&self, key: &str, fingerprint: &str) -> Result<Option<Job>, JobError> {
         self.queue.journal.find_key(key, fingerprint)
+    }
+
+    /// When the oldest waiting job was submitted, as RFC 3339.
+    pub fn oldest_queued(&self) -> Result<Option<String>, JobError> {
+        self.queue.journal.oldest_queued()
     }
 
     /// Jobs in this state.
@@ -184,81 +202,7 @@ impl JobQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::JobKind;
-    use serde_json::json;
-    use std::sync::mpsc;
-
-    /// Does what its payload says.
-    struct ScriptedRunner {
-        started: Mutex<mpsc::Sender<String>>,
-    }
-
-    impl Runner for ScriptedRunner {
-        fn run(&self, job: &Job, control: &Control) -> Result<Value, Failure> {
-            let _ = self.started.lock().unwrap().send(job.id.clone());
-            match job.request.payload.as_str() {
-                Some("panic") => panic!("on purpose"),
-                Some("wait") => {
-                    while !control.should_stop() {
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                    Err(Failure { code: "stopped".into(), detail: String::new() })
-                }
-                Some("deaf") => {
-                    std::thread::sleep(Duration::from_millis(500));
-                    Err(Failure { code: "stopped".into(), detail: String::new() })
-                }
-                _ => Ok(json!("done")),
-            }
-        }
-    }
-
-    fn request(payload: &str) -> NewJob {
-        NewJob {
-            kind: JobKind::Train,
-            model: "m".into(),
-            dataset: "ds".into(),
-            payload: json!(payload),
-            idempotency_key: None,
-            fingerprint: payload.into(),
-        }
-    }
-
-    fn pool(database: &Database, workers: usize) -> (JobPool, mpsc::Receiver<String>) {
-        let (sender, started) = mpsc::channel();
-        let runner = Arc::new(ScriptedRunner { started: Mutex::new(sender) });
-        (JobPool::start(database.clone(), PoolSettings { workers, queue_limit: 3 }, runner).unwrap(), started)
-    }
-
-    fn database() -> (tempfile::TempDir, Database) {
-        let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("jobs.sqlite")).unwrap();
-        let dataset = "INSERT INTO datasets VALUES ('ds', 'ds', '{}', 1, '', '')";
-        database.transact(|transaction| transaction.execute(dataset, [])).unwrap();
-        (folder, database)
-    }
-
-    fn wait_for(pool: &JobPool, id: &str, status: JobStatus) -> Job {
-        for _ in 0..2000 {
-            let job = pool.find(id).unwrap();
-            if job.status == status {
-                return job;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        panic!("{:?}", pool.find(id));
-    }
-
-    #[test]
-    fn a_panic_fails_its_job_and_the_next_one_runs() {
-        let (_folder, database) = database();
-        let (pool, _started) = pool(&database, 1);
-        let bad = pool.submit(&request("panic")).unwrap();
-        let good = pool.submit(&request("work")).unwrap();
-        assert_eq!(wait_for(&pool, &bad.id, JobStatus::Failed).error.unwrap().code, "internal");
-        assert_eq!(wait_for(&pool, &good.id, JobStatus::Succeeded).result, Some(json!("done")));
-        assert!(pool.drain(Duration::from_secs(60)));
-    }
+    use crate::jobs::scripted::{database, pool, request, wait_for};
 
     #[test]
     fn waiting_and_running_jobs_can_be_canceled_and_finished_ones_cannot() {
@@ -317,31 +261,6 @@ mod tests {
             let job = pool.find(&job.id).unwrap();
             assert_eq!((job.status, job.attempt), (JobStatus::Queued, 0));
         }
-    }
-
-    /// As on a full disk: the job ends when there is room again, or runs again after a restart.
-    #[test]
-    fn an_end_that_cannot_be_written_is_tried_again() {
-        let (_folder, database) = database();
-        let refuse_writes = |refuse: bool| {
-            database.read(|connection| connection.pragma_update(None, "query_only", refuse)).unwrap();
-        };
-        let (pool, started) = pool(&database, 1);
-        let job = pool.submit(&request("wait")).unwrap();
-        started.recv().unwrap();
-        refuse_writes(true);
-        pool.queue.state().running[&job.id].stop(StopReason::Canceled);
-        std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(pool.find(&job.id).unwrap().status, JobStatus::Running);
-        refuse_writes(false);
-        wait_for(&pool, &job.id, JobStatus::Canceled);
-
-        let job = pool.submit(&request("wait")).unwrap();
-        started.recv().unwrap();
-        refuse_writes(true);
-        assert!(pool.drain(Duration::from_secs(60)));
-        refuse_writes(false);
-        assert_eq!(pool.find(&job.id).unwrap().status, JobStatus::Running);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! work is matrix products. LAPACK's own reduction to band form (`dsytrd_sy2sb`) is not reachable through
 //! ndarray-linalg, and is parallel only through BLAS threads, whose number may change the bits.
 
-use super::{Lanes, Real, in_parallel};
+use super::{Lanes, Real, checkpoint, in_parallel};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, concatenate, s};
 use pulp::{Arch, Simd, WithSimd};
@@ -291,6 +291,7 @@ impl Panel<f64> {
 impl<T: Real> Panel<T> {
     /// X ← X − V S VᵀX, with S = Tᵀ for Qᵀ and T for Q.
     fn apply(&self, mut columns: ArrayViewMut2<T>, triangle: ArrayView2<T>) {
+        checkpoint();
         let along = triangle.dot(&self.vectors.t().dot(&columns));
         general_mat_mul(T::from_f64(-1.0), &self.vectors, &along, T::one(), &mut columns);
     }

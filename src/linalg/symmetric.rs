@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of symmetric matrices.
 #![allow(unsafe_code)] // a call into LAPACK, which states why its pointers are valid
 
-use super::FactorError;
+use super::{FactorError, apart, checkpoint};
 use ndarray::{Array1, Array2};
 use std::ffi::{CStr, c_char, c_int};
 
@@ -24,13 +24,13 @@ unsafe extern "C" {
 /// Eigenvalues in ascending order and eigenvectors as **rows** of a symmetric matrix, of which only the lower triangle
 /// is read. Divide and conquer (`dsyevd`): several times faster than the QR iteration (`dsyev`) of ndarray-linalg.
 pub fn symmetric_eigen(matrix: Array2<f64>) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
-    decompose(matrix, c"V")
+    apart(move || decompose(matrix, c"V"))
 }
 
 /// Only the eigenvalues, in ascending order, in a third of the time. (`eigvalsh` of ndarray-linalg computes the
 /// eigenvectors as well and drops them.)
 pub fn symmetric_eigenvalues(matrix: Array2<f64>) -> Result<Array1<f64>, FactorError> {
-    Ok(decompose(matrix, c"N")?.0)
+    Ok(apart(move || decompose(matrix, c"N"))?.0)
 }
 
 fn decompose(mut matrix: Array2<f64>, wanted: &CStr) -> Result<(Array1<f64>, Array2<f64>), FactorError> {
@@ -104,6 +104,7 @@ pub fn largest_eigenvalue(matrix: &Array2<f64>) -> f64 {
             return 0.0;
         }
         direction /= norm;
+        checkpoint();
         let image = matrix.dot(&direction);
         let before = std::mem::replace(&mut value, direction.dot(&image)); // Rayleigh quotient
         direction = image;

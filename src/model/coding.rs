@@ -8,14 +8,14 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 pub enum TargetCoding {
     /// y ↦ (y − shift)/unit for each target. The shift only keeps sums small: the mean that centres the
     /// targets is taken out of the sums themselves. A single target keeps its unit; several are
-    /// measured in standard deviations, so that none of them decides about λ by its scale alone.
+    /// measured in standard deviations, so that no target dominates the choice of λ by its scale.
     Numbers {
         /// Near the mean of each target.
         shift: Vec<f64>,
         /// Above zero.
         unit: Vec<f64>,
     },
-    /// A class index becomes ±1: one number for two classes, one a class for more.
+    /// A class index becomes ±1: one number for two classes, otherwise one for each class.
     Classes {
         /// At least two.
         count: usize,
@@ -32,7 +32,7 @@ impl TargetCoding {
         }
     }
 
-    /// k, the numbers a row is coded as.
+    /// k, the numbers that one row is coded as.
     pub fn width(&self) -> usize {
         match self {
             Self::Numbers { shift, .. } => shift.len(),
@@ -74,7 +74,7 @@ impl TargetCoding {
         squares.iter().enumerate().map(|(output, square)| square * self.unit(output).powi(2)).collect()
     }
 
-    /// Whether it can be used for this many outputs.
+    /// Whether it fits a model with this many outputs.
     pub fn is_consistent(&self, output_count: usize) -> bool {
         self.width() == output_count
             && match self {

@@ -1,17 +1,37 @@
 //! The description of a model, the same in the service and on the command line.
 
 use super::{FittedModel, Head};
-use crate::dataset::{ColumnKind, InputColumn};
+use crate::dataset::{ColumnKind, DateParts, InputColumn, format_instant};
 use crate::features::Kernel;
+use crate::theory::RowAccess;
 use serde_json::{Value, json};
 
 impl FittedModel {
     /// Shapes, the resolved spec, the report of the fit with its summary, and an example row.
     pub fn describe(&self) -> Value {
-        let mut report = json!({"summary": self.own_summary()});
+        self.describe_with(RowAccess::Gone)
+    }
+
+    /// The same for readers with this access to the training rows: the summary then advises a job that can read them.
+    pub fn describe_with(&self, rows: RowAccess) -> Value {
+        let mut report = json!({"summary": self.own_summary(rows)});
         if let (Value::Object(report), Value::Object(rest)) = (&mut report, self.report.to_json()) {
             report.extend(rest);
             report.insert("measured".to_owned(), self.measurements());
+            let names = self.inputs.encoding.columns.iter().map(|column| column.name.as_str());
+            report.extend(self.metric.as_ref().map(|metric| ("metric".to_owned(), metric.to_json(names))));
+            report.extend(self.selection_report().map(|selection| ("selection".to_owned(), selection)));
+            report.extend(self.cross_validation.as_ref().map(|found| ("cross_validation".to_owned(), found.to_json())));
+            let spec: Value = serde_json::from_str(&self.spec).unwrap_or_default();
+            let split = if spec["split"].is_object() { spec["split"].clone() } else { json!({"by": "random"}) };
+            report.insert("split".to_owned(), split);
+            if let Some(search) = &self.search {
+                let search = search.to_json(self.head.labels().is_some(), self.resolved_spec());
+                report.insert("search".to_owned(), search);
+            }
+            if let Some(trials) = &self.trials {
+                report.insert("feature_trials".to_owned(), json!(trials));
+            }
         }
         json!({
             "target": self.head.targets().first(),
@@ -32,6 +52,19 @@ impl FittedModel {
     }
 }
 
+impl FittedModel {
+    /// The spec with what the search chose in the place of rules. Trained by it, a metric is learned anew.
+    fn resolved_spec(&self) -> Value {
+        let mut spec = serde_json::from_str::<Value>(&self.spec).unwrap_or_default();
+        spec["kernel"] = describe_kernel(self.map.kernel);
+        if let Some(metric) = &self.metric {
+            spec["kernel"]["metric"] = json!(metric.chosen.name());
+        }
+        spec["lambda"] = json!(self.report.lambda);
+        spec
+    }
+}
+
 /// The outputs that predictions of this model can have, the default first.
 fn outputs(model: &FittedModel) -> Vec<&'static str> {
     let calibrated = model.calibration_scores().is_some();
@@ -41,6 +74,7 @@ fn outputs(model: &FittedModel) -> Vec<&'static str> {
             vec![
                 ("interval", calibrated),
                 ("error_bar", model.error_bars.is_some()),
+                ("certified_error_bar", model.has_certified_bars()),
                 ("spread", model.spread.is_some()),
             ],
         ),
@@ -49,7 +83,8 @@ fn outputs(model: &FittedModel) -> Vec<&'static str> {
             vec![("probabilities", labels.slope.is_some()), ("label_set", calibrated)],
         ),
     };
-    names.extend(optional.into_iter().filter(|(_, there)| *there).map(|(name, _)| name));
+    let optional = optional.into_iter().chain([("contributions", model.has_contributions())]);
+    names.extend(optional.filter(|(_, there)| *there).map(|(name, _)| name));
     names
 }
 
@@ -73,6 +108,12 @@ fn example_row(model: &FittedModel) -> Vec<Value> {
     let example = |column: &InputColumn| match column.kind {
         ColumnKind::Numeric => json!(fill.next()),
         ColumnKind::Boolean => json!(fill.next().is_some_and(|share| *share >= 0.5)),
+        ColumnKind::Date | ColumnKind::Datetime => {
+            let parts = if column.kind == ColumnKind::Date { DateParts::Date } else { DateParts::DateAndTime };
+            let days = fill.by_ref().take(parts.names().len()).next().copied();
+            json!(days.map(|days| format_instant((days * 86_400.0).round())))
+        }
+        ColumnKind::Text => Value::Null,
         ColumnKind::Categorical => {
             let shares = fill.by_ref().take(column.levels.len());
             let most = shares.enumerate().max_by(|left, right| left.1.total_cmp(right.1));

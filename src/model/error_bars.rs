@@ -1,7 +1,7 @@
 //! How much a prediction depends on which features were drawn: weights without each of a few groups of them.
 
 use crate::theory::ours::jackknife::group_variance;
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 /// The weights of a ridge fit without each group of draws. The spread of their predictions estimates the distance to
 /// the exact kernel method at each input; an estimate, not a guarantee, and less sure with few features than the one
@@ -32,6 +32,19 @@ impl ErrorBars {
             group_variance(&predictions.collect::<Vec<f64>>()).sqrt()
         };
         self.weights.chunks_exact(self.group_count * features.len()).map(of_output).collect()
+    }
+
+    /// What the model predicts without each group but for its intercepts, rows×outputs each, at features Ψ (rows×s).
+    pub fn predictions(&self, features: ArrayView2<f64>) -> Vec<Array2<f64>> {
+        let s = features.ncols();
+        let outputs = self.weights.len() / (self.group_count * s);
+        let of_group = |group: usize| {
+            let weights = Array2::from_shape_fn((s, outputs), |(column, output)| {
+                self.weights[(output * self.group_count + group) * s + column]
+            });
+            features.dot(&weights)
+        };
+        (0..self.group_count).map(of_group).collect()
     }
 
     /// Numbers it holds.

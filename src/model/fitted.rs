@@ -1,14 +1,18 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
-use super::{ErrorBars, FitReport, Function, Head, InputPipeline, Spread, TargetCoding};
+use super::{
+    CrossValidation, ErrorBars, Explanations, FeatureTrials, FitReport, Function, Head, InputPipeline, MetricReport,
+    SearchReport, Selection, Spread, TargetCoding,
+};
 use crate::features::{FeatureMap, Kernel, MapKind, Precision};
-use crate::solver::{ExactEvidence, PackedGram};
-use crate::theory::{Choices, Circumstances, Evidence, RowAccess, ScoreUnit};
+use crate::solver::{ExactSolve, PackedGram};
+use crate::theory::ours::certificate_scaled::{BAR_SHARE, CertifiedBars};
+use crate::theory::{Circumstances, Evidence, RowAccess, ScoreUnit};
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What is done about missing input cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingRule {
     /// Filled with the training mean.
@@ -28,6 +32,10 @@ pub struct FittedModel {
     pub missing: MissingRule,
     /// ψ, and the kernel it approximates.
     pub map: FeatureMap,
+    /// How rows chose ψ, if they did.
+    pub selection: Option<Selection>,
+    /// How rows settled the count or the sampling of the features, if they did.
+    pub trials: Option<FeatureTrials>,
     /// The precision in which ψ is evaluated.
     pub precision: Precision,
     /// W, s×k.
@@ -48,6 +56,14 @@ pub struct FittedModel {
     pub dataset: String,
     /// How the fit went.
     pub report: FitReport,
+    /// How the metric was learned, if it was.
+    pub metric: Option<MetricReport>,
+    /// How kernel, metric, bandwidth and scaling were searched for, if they were.
+    pub search: Option<SearchReport>,
+    /// What its columns do, if kept.
+    pub explanations: Option<Explanations>,
+    /// Errors over folds, if asked for.
+    pub cross_validation: Option<CrossValidation>,
     /// δ of the guarantees.
     pub failure_probability: f64,
     /// What the guarantees are computed from.
@@ -75,36 +91,22 @@ impl FittedModel {
         self.map.kind == MapKind::Points
     }
 
-    /// Fills in what the evidence does not store because other parts of the model determine it.
-    #[must_use]
-    pub fn with_whole_evidence(mut self) -> Self {
-        let searches = self.searches();
-        let filled = self.report.filled_cells > 0;
-        self.evidence = self.evidence.map(|evidence| Evidence {
-            choices: match evidence.choices {
-                Choices::FixedInAdvance if filled => Choices::FromInputs,
-                Choices::FromTargets if !searches => Choices::FromInputs,
-                known => known,
-            },
-            spectrum_floor: self.precision.spectrum_floor(),
-            predicts_labels: self.head.labels().is_some(),
-            rows_added: self.report.base_version.is_some(),
-            kernel_diagonal: self.map.kernel.shape().diagonal(),
-            ..evidence
-        });
-        self
-    }
-
-    /// Whether the spec lets the targets decide λ, the bandwidth or the scaling. A spec that cannot be read is taken to.
-    fn searches(&self) -> bool {
-        let spec: serde_json::Value = serde_json::from_str(&self.spec).unwrap_or_default();
-        let searched = [&spec["lambda"], &spec["scaling"], &spec["kernel"]["bandwidth"]];
-        spec["lambda"].is_null() || searched.iter().any(|choice| *choice == "search")
-    }
-
     /// Conformal scores of rows that took no part in the fit, ascending; none if no rows were held out.
     pub fn calibration_scores(&self) -> Option<&[f64]> {
         self.evidence.as_ref()?.calibration_scores.as_deref()
+    }
+
+    /// What turns error bars into certified ones at confidence 1 − δ; none without a certificate in their units, or if rows
+    /// were not split at random. An error tells how many rows it takes at this δ.
+    pub fn certified_bars(&self, delta: f64) -> Option<Result<CertifiedBars, usize>> {
+        self.error_bars.as_ref()?;
+        let evidence = self.evidence.as_ref().filter(|evidence| evidence.split_at_random())?;
+        CertifiedBars::new(evidence.certificate.as_ref()?, BAR_SHARE, delta)
+    }
+
+    /// Whether predictions can have certified error bars at the δ of the spec.
+    pub fn has_certified_bars(&self) -> bool {
+        matches!(self.certified_bars(self.failure_probability), Some(Ok(_)))
     }
 
     /// What decides, beside the evidence, why a measurement for a guarantee is missing.
@@ -145,9 +147,11 @@ impl Statistics {
 /// Errors measured against the exact kernel method.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
-    /// Mean of (f_s − f)² over the validation rows, f the exact kernel ridge regression; summed over
+    /// Mean of (f_s − f)² over the validation rows, or other rows that were not fitted, f the exact kernel ridge regression; summed over
     /// the targets.
     pub exact_krr_error: Option<f64>,
+    /// The same over the training rows: a fact about them, not about new inputs.
+    pub training_error: Option<f64>,
     /// How the exact system was solved.
-    pub exact_krr: Option<ExactEvidence>,
+    pub exact_krr: Option<ExactSolve>,
 }

@@ -1,9 +1,10 @@
 //! The function of a model, Wᵀψ(x) + c, made ready to compute: O(sd) a row.
 
-use super::{ErrorBars, InputPipeline, Spread};
+use super::{Contributions, ErrorBars, InputPipeline, Spread};
 use crate::features::{FeatureMap, Precision, Projector, Wave};
 use crate::linalg::{instructions_for, mixed_dot};
 use ndarray::{Array1, Array2, ArrayView1};
+use std::borrow::Cow;
 
 /// Rows that are encoded and scaled at once. Their features are never held together: each row's are multiplied with the
 /// weights as soon as they are made.
@@ -35,9 +36,11 @@ pub struct Extras {
     pub spreads: bool,
     /// Standard deviations over the draw of the features.
     pub error_bars: bool,
+    /// The share of each column in the outputs.
+    pub contributions: bool,
 }
 
-/// What was computed for some rows, each rows×k. A row's numbers have the same bits whatever rows come with it.
+/// What was computed for some rows, each rows×k but the contributions. A row's numbers have the same bits whatever rows come with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictions {
     /// Wᵀψ + c.
@@ -46,10 +49,14 @@ pub struct Predictions {
     pub spreads: Option<Array2<f64>>,
     /// Standard deviations over features, where asked for and kept.
     pub error_bars: Option<Array2<f64>>,
+    /// The shares of the columns, where asked for and the features are waves.
+    pub contributions: Option<Contributions>,
 }
 
 /// The feature map in the precision it was trained in, and the weights in the order they are read.
 pub struct Scorer {
+    /// Whether the metric is part of the engine's frequencies, so that a full one costs nothing more.
+    folded: bool,
     /// Wᵀ, k×s, so that the weights of an output lie side by side.
     weights: Array2<f64>,
     engine: Engine,
@@ -63,11 +70,14 @@ enum Engine {
 impl Scorer {
     /// Prepares a function.
     pub fn new(function: Function) -> Self {
+        let root = function.inputs.metric_root.as_ref().filter(|_| function.map.is_foldable());
+        let map = root.map_or(Cow::Borrowed(function.map), |root| Cow::Owned(function.map.folded(root)));
         let engine = match function.precision {
-            Precision::Mixed => Engine::Mixed(function.map.projector()),
-            Precision::Double => Engine::Double(function.map.projector()),
+            Precision::Mixed => Engine::Mixed(map.projector()),
+            Precision::Double => Engine::Double(map.projector()),
         };
-        Self { weights: function.weights.t().as_standard_layout().into_owned(), engine }
+        let weights = function.weights.t().as_standard_layout().into_owned();
+        Self { folded: root.is_some(), weights, engine }
     }
 
     /// Everything that is asked for about each row of codes, with the parts of the function it was made for.
@@ -82,6 +92,7 @@ impl Scorer {
             values: Array2::zeros(shape),
             spreads: function.spread.map(|_| Array2::zeros(shape)),
             error_bars: function.error_bars.map(|_| Array2::zeros(shape)),
+            contributions: None,
         };
         for (block, codes) in rows.chunks(BLOCK_ROWS).enumerate() {
             let first = block * BLOCK_ROWS;
@@ -102,8 +113,9 @@ impl Scorer {
         first: usize,
         predictions: &mut Predictions,
     ) {
-        let inputs = function.inputs.prepare(codes.iter().copied());
-        let arch = instructions_for(codes.len());
+        let codes = codes.iter().copied();
+        let inputs = if self.folded { function.inputs.prepare_scaled(codes) } else { function.inputs.prepare(codes) };
+        let arch = instructions_for(inputs.nrows());
         let weights = self.weights.as_slice().expect("weights are row-major");
         let intercepts = function.intercepts;
         projector.transform_by(inputs.view(), 1, |offset, features| {

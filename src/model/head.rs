@@ -5,7 +5,7 @@ use super::Labels;
 /// The meaning of the k numbers Wᵀψ(x) + c.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Head {
-    /// Predicted numbers, one a target.
+    /// Predicted numbers, one for each target.
     Numbers {
         /// The names of the predicted columns.
         targets: Vec<String>,

@@ -1,28 +1,28 @@
 //! Decision values to labels and probabilities.
 
-/// The labels of a classifier and how its decision values lead to them. Two labels share one value,
-/// positive for the second; more have one each.
+/// The labels of a classifier and how its decision values lead to them. Two labels share one decision value,
+/// positive for the second; three or more have one each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Labels {
     /// Name of the predicted column.
     pub target: String,
     /// At least two, sorted.
     pub labels: Vec<String>,
-    /// Slope a of the probabilities p ∝ e^{a·f}/w; none where nothing tells it. It leaves the order of
-    /// the decision values alone, so the label is the most probable one unless there are class weights.
+    /// Slope a of the probabilities p ∝ e^{a·f}/w; none if no rows were there to fit it. It does not change the order
+    /// of the decision values, so the label is the most probable one unless there are class weights.
     pub slope: Option<f64>,
-    /// log w of each label's class weight. A label is decided by expected cost w·p ∝ e^{a·f}, and its
-    /// probability by p, with the prior that the weights hid put back.
+    /// log w of each label's class weight w. The label minimises the expected cost, w·p ∝ e^{a·f}; the probability p has
+    /// the weights divided out again.
     pub log_weights: Vec<f64>,
 }
 
 impl Labels {
-    /// Decision values of a row: one for two labels, otherwise one a label.
+    /// Decision values of a row: one for two labels, otherwise one for each label.
     pub fn output_count(&self) -> usize {
         if self.labels.len() == 2 { 1 } else { self.labels.len() }
     }
 
-    /// The label that decision values stand for; the first of equals.
+    /// The label with the largest decision value; ties go to the first.
     pub fn decide(&self, values: &[f64]) -> usize {
         match values {
             [value] => usize::from(*value > 0.0),
@@ -35,7 +35,7 @@ impl Labels {
         self.slope.map(|slope| self.probabilities_at(slope, values))
     }
 
-    /// The probabilities that another slope would give.
+    /// The probabilities at a given slope.
     pub fn probabilities_at(&self, slope: f64, values: &[f64]) -> Vec<f64> {
         let score = |(label, log_weight): (usize, &f64)| match values {
             [value] => label as f64 * slope * value - log_weight,
@@ -51,7 +51,7 @@ impl Labels {
         powers.iter().map(|power| power / total).collect()
     }
 
-    /// The same where slope times value overflows: by distances to the largest value, of which infinite ones do no harm.
+    /// The same if slope times value overflows: computed from differences to the largest value, which may be infinite.
     fn probabilities_far_out(&self, slope: f64, values: &[f64]) -> Vec<f64> {
         let value = |label: usize| match values {
             [value] => label as f64 * value,
@@ -69,13 +69,13 @@ impl Labels {
         powers.iter().map(|power| power / total).collect()
     }
 
-    /// How little each label is supported: 1 − p at a slope of 1, whatever the slope of the probabilities. No row that
-    /// was looked at for the slope had a say in it, so that rows which made the slope can be scored as well.
+    /// Conformal score of each label: 1 − p at a slope of 1, not at the fitted slope. Rows that fitted the slope can then
+    /// be scored as well, because the score does not depend on them.
     pub fn conformal_scores(&self, values: &[f64]) -> Vec<f64> {
         self.probabilities_at(1.0, values).iter().map(|probability| 1.0 - probability).collect()
     }
 
-    /// Whether the parts fit each other.
+    /// Whether there is a finite weight for each of two or more labels, and a positive slope if any.
     pub fn is_consistent(&self) -> bool {
         self.labels.len() >= 2
             && self.log_weights.len() == self.labels.len()

@@ -18,6 +18,12 @@ mod head;
 /// The report of a fit.
 mod report;
 
+/// What a model tells about its columns.
+mod insight;
+
+/// How features were chosen by rows.
+mod selection;
+
 /// The fitted model: an immutable value.
 mod fitted;
 
@@ -54,6 +60,11 @@ pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use function::{Extras, Function, Predictions, Scorer};
 pub use head::Head;
 pub use inputs::InputPipeline;
+pub use insight::contributions::Contributions;
+pub use insight::cross_validation::{CrossValidation, Fold, Measure};
+pub use insight::explanations::{ColumnExplanation, Explanations, Permutation};
+pub use insight::metric::{MetricKind, MetricReport, MetricRound};
+pub use insight::search::{SearchCandidate, SearchReport};
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::Predictor;
@@ -61,7 +72,9 @@ pub use report::{
     ClassRowCounts, ClassifierReport, ErrorReport, ExactReport, FeatureSearch, FitReport, LabelErrors, LossPoint,
     NumberErrors, ReliabilityBin, RidgeReport, SolverReport, TargetErrors,
 };
+pub use selection::{FeatureTrial, FeatureTrials, SCORE_SHARES, Selection, effective_sample_size, score_quantiles};
 pub use spread::Spread;
 pub use store::error::RegistryError;
 pub use store::registry::{ModelRegistry, StoredArtifact};
-pub use store::version::{ModelVersion, check_alias, check_model_name, check_model_reference};
+pub use store::scores::{ScoresByVersion, VersionScores};
+pub use store::version::{Imported, ModelVersion, check_alias, check_model_name, check_model_reference};

@@ -1,8 +1,10 @@
 //! A fitted model made ready to predict.
 
+use super::insight::contributions::Contributor;
 use super::{ErrorBars, Extras, FittedModel, Predictions, Scorer};
 use crate::features::{Frequencies, Precision};
 use ndarray::Array2;
+use std::sync::OnceLock;
 
 /// Bytes of one input's frequencies that panels are padded to.
 const PANEL_PADDING: usize = 512;
@@ -14,12 +16,14 @@ const REST_BYTES: usize = 4096;
 pub struct Predictor {
     model: FittedModel,
     scorer: Scorer,
+    /// Made when it is first asked for.
+    contributor: OnceLock<Option<Contributor>>,
 }
 
 impl Predictor {
     /// Prepares a model.
     pub fn new(model: FittedModel) -> Self {
-        Self { scorer: Scorer::new(model.function()), model }
+        Self { scorer: Scorer::new(model.function()), model, contributor: OnceLock::new() }
     }
 
     /// The model.
@@ -70,7 +74,14 @@ impl Predictor {
 
     /// The outputs and the requested extras, in one pass over the features.
     pub fn compute(&self, rows: &[&[f64]], extras: Extras) -> Predictions {
-        self.scorer.compute(self.model.function(), rows, extras)
+        let mut predictions = self.scorer.compute(self.model.function(), rows, extras);
+        if extras.contributions {
+            let contributor = self.contributor.get_or_init(|| Contributor::new(self.model.function()));
+            let values = predictions.values.view();
+            let share_out = |contributor: &Contributor| contributor.share_out(&self.model.inputs, rows, values);
+            predictions.contributions = contributor.as_ref().map(share_out);
+        }
+        predictions
     }
 
     /// Multiplications that a row takes.
@@ -78,7 +89,9 @@ impl Predictor {
         let model = &self.model;
         let spread = model.spread.as_ref().filter(|_| extras.spreads).map_or(0, |spread| spread.factor.len());
         let bars = model.error_bars.as_ref().filter(|_| extras.error_bars).map_or(0, ErrorBars::number_count);
-        model.map.operations_per_row() + model.weights.len() + spread + bars
+        let frequencies = model.map.draw_count() * model.map.input_dim();
+        let shares = if extras.contributions { frequencies * (2 + model.intercepts.len()) } else { 0 };
+        model.map.operations_per_row() + model.weights.len() + spread + bars + shares
     }
 
     /// About how many bytes it holds in memory.
@@ -101,10 +114,13 @@ impl Predictor {
                 structured.signs.len() + 8 * structured.norms.len() + structured.signs.len() / 3 * 4 * width
             }
         };
-        let numbers = 2 * map.phases.len()
+        let scales = map.scales.as_ref().map_or(0, |scales| 3 * scales.factors.len());
+        let numbers = scales
+            + 2 * map.phases.len()
             + 2 * model.weights.len()
             + model.spread.as_ref().map_or(0, |spread| spread.factor.len())
             + model.error_bars.as_ref().map_or(0, ErrorBars::number_count)
+            + model.inputs.metric_root.as_ref().map_or(0, Array2::len)
             + model.calibration_scores().map_or(0, <[f64]>::len);
         frequencies + 8 * numbers + model.spec.len() + REST_BYTES
     }

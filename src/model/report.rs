@@ -1,12 +1,12 @@
 //! The report of a fit. The same data, spec and seed give the same report.
 
 use crate::features::Precision;
-use crate::solver::{ClassifierEvidence, ExactEvidence, Method, PathPoint};
-use serde::{Deserialize, Serialize};
+use crate::solver::{ClassifierEvidence, ExactSolve, Method, PathPoint};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Rows, settings, solver and errors of a fit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitReport {
     /// Rows the weights were fitted on, including those of earlier versions.
     pub training_rows: usize,
@@ -20,6 +20,8 @@ pub struct FitReport {
     pub calibration_rows: usize,
     /// Rows without a target.
     pub unlabelled_rows: usize,
+    /// Rows kept apart to choose scaling, bandwidth and λ.
+    pub design_rows: usize,
     /// d, the number of inputs after encoding.
     pub input_dim: usize,
     /// Inputs that never vary and therefore have no effect.
@@ -45,7 +47,7 @@ pub struct FitReport {
 }
 
 /// The method that found the weights, with its evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum SolverReport {
     /// One linear system.
     Ridge(RidgeReport),
@@ -56,7 +58,7 @@ pub enum SolverReport {
 }
 
 /// The linear system of a ridge fit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RidgeReport {
     /// The factorisation that solved it.
     pub method: Method,
@@ -76,10 +78,10 @@ pub struct RidgeReport {
 }
 
 /// The exact kernel system of a model without features.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExactReport {
     /// Iterations and residual of the solver.
-    pub evidence: ExactEvidence,
+    pub evidence: ExactSolve,
     /// An upper bound on the distance of any prediction to the exact solution, over all targets together, from the
     /// residual. None if k(x, x) is unbounded.
     pub solver_slack: Option<f64>,
@@ -90,7 +92,7 @@ pub struct ExactReport {
 }
 
 /// A search for λ by the leave-one-out error of random features that approximate the kernel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FeatureSearch {
     /// s, the number of features.
     pub features: usize,
@@ -101,7 +103,7 @@ pub struct FeatureSearch {
 }
 
 /// The iteration of a classifier.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassifierReport {
     /// Objective, certificate and effort.
     pub evidence: ClassifierEvidence,
@@ -110,7 +112,7 @@ pub struct ClassifierReport {
 }
 
 /// One λ of a search by validation loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LossPoint {
     /// λ.
     pub lambda: f64,
@@ -121,7 +123,7 @@ pub struct LossPoint {
 }
 
 /// Errors of the predictions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ErrorReport {
     /// Errors of predicted numbers.
     Numbers(NumberErrors),
@@ -130,7 +132,7 @@ pub enum ErrorReport {
 }
 
 /// Errors of predicted numbers; with several targets, the means over them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NumberErrors {
     /// Mean squared error on the training rows.
     pub training_mse: f64,
@@ -145,7 +147,7 @@ pub struct NumberErrors {
 }
 
 /// The errors of one target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TargetErrors {
     /// The name of the target column.
     pub name: String,
@@ -160,7 +162,7 @@ pub struct TargetErrors {
 }
 
 /// Errors of predicted labels on the validation rows; rows are counted by their weight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabelErrors {
     /// Every label with its training and validation rows.
     pub classes: Vec<ClassRowCounts>,
@@ -197,7 +199,7 @@ impl LabelErrors {
 }
 
 /// A label and how often it occurs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassRowCounts {
     /// As written in the dataset.
     pub label: String,
@@ -208,7 +210,7 @@ pub struct ClassRowCounts {
 }
 
 /// The rows whose most probable label has a probability within one tenth.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReliabilityBin {
     /// Lower end of the bin.
     pub low: f64,

@@ -1,5 +1,4 @@
-//! The predictive spread of a ridge model: how far a new observation may be from its prediction, by
-//! the model's own account.
+//! The predictive spread of a ridge model: its own estimate of how far a new observation may be from the prediction.
 
 /// The Bayesian linear predictive variance σ̂²(1 + ψᵀ(G+λI)⁻¹ψ/n): ridge regression is the posterior
 /// mean under a gaussian prior on the weights and gaussian noise. An estimate, not a guarantee.
@@ -29,7 +28,7 @@ impl Spread {
         self.noise_variances.iter().map(|variance| (variance * (1.0 + leverage)).sqrt()).collect()
     }
 
-    /// Whether the factor has this order and can be divided by.
+    /// Whether the factor has this order and a positive diagonal.
     pub fn is_consistent(&self, feature_count: usize, target_count: usize) -> bool {
         let diagonal = (0..feature_count).map(|i| i * (i + 3) / 2);
         self.factor.len() == feature_count * (feature_count + 1) / 2

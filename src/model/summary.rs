@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 const SOLVER_ACCURACY: f64 = 1e-8;
 
 impl FittedModel {
-    /// The summary at the δ of the spec, for readers without access to the training rows.
-    pub(super) fn own_summary(&self) -> Summary {
-        let circumstances = self.circumstances(RowAccess::Gone);
+    /// The summary at the δ of the spec, for readers with this access to the training rows.
+    pub(super) fn own_summary(&self, rows: RowAccess) -> Summary {
+        let circumstances = self.circumstances(rows);
         let delta = self.failure_probability;
-        let found = self.evidence.as_ref().map(|found| guarantees(found, delta, COVERED_SHARE, &circumstances));
-        let found = found.map(|found| found.guarantees).unwrap_or_default();
-        self.summary(&found, delta, false)
+        let Some(evidence) = &self.evidence else { return self.summary(&[], delta, false) };
+        let found = guarantees(evidence, delta, COVERED_SHARE, &circumstances);
+        self.summary(&found.guarantees, delta, found.is_certifiable(rows))
     }
 
     /// The summary of `guarantees` at δ; `certifiable` says whether a certify job can still measure something.
@@ -42,12 +42,14 @@ impl FittedModel {
             measured_distance: self.measured.exact_krr_error,
             failure_probability: delta,
             certifiable,
+            sample_weights: self.circumstances(RowAccess::Gone).sample_weights,
         };
         summarize(&facts, guarantees)
     }
 
-    /// The width of the intervals of a single target, if it is the same for all rows.
+    /// The width of the intervals of a single target, if it is the same for all rows and their coverage is guaranteed.
     fn interval_width(&self, delta: f64) -> Option<f64> {
+        self.evidence.as_ref().filter(|evidence| evidence.split_at_random())?;
         let [scale] = self.interval_scales[..] else { return None };
         let scores = self.calibration_scores().filter(|_| !self.scales_intervals())?;
         Some(2.0 * scale * conformal_quantile(scores, delta)).filter(|width| width.is_finite())
@@ -61,8 +63,12 @@ impl FittedModel {
         let spectral_delta = kernel.and_then(|kernel| kernel.spectral_delta);
         json!({
             "exact_krr_error": self.measured.exact_krr_error,
+            "exact_krr_training_error": self.measured.training_error,
             "exact_krr": self.measured.exact_krr,
             "jackknife_error": evidence.and_then(|evidence| evidence.estimates.jackknife),
+            "jackknife_interval": evidence
+                .and_then(|evidence| evidence.estimates.jackknife_detail)
+                .map(|detail| [detail.low, detail.high]),
             "spectral_delta": spectral_delta,
             "spectral_delta_rows": spectral_delta.and(evidence).map(Evidence::spectral_rows),
             "preconditioning": spectral_delta.and_then(|delta| Preconditioning::of(delta, SOLVER_ACCURACY)),

@@ -1,6 +1,7 @@
 //! Predictions with the outputs that were asked for, written as JSON here and as columns in [`super::columns`].
 
 use super::{Output, Outputs};
+use crate::dataset::InputColumn;
 use crate::model::{FittedModel, Head, Labels, Predictions};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -25,6 +26,8 @@ pub(super) enum OutputValue<'a> {
     Named(Named<'a, f64>),
     Interval(Interval),
     Intervals(Named<'a, Interval>),
+    Contributions(Shares<'a>),
+    ContributionsByOutput(Named<'a, Shares<'a>>),
     LabelSet { labels: Vec<&'a str>, coverage: f64 },
     TopLabels(Vec<RankedLabel<'a>>),
 }
@@ -35,6 +38,27 @@ pub(super) struct Interval {
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
     coverage: f64,
+}
+
+/// The shares of the columns in one output.
+#[derive(Debug, Serialize)]
+pub(super) struct Shares<'a> {
+    /// The output at the mean row, which the shares are added to.
+    pub(super) baseline: f64,
+    pub(super) columns: ByColumn<'a>,
+}
+
+/// A number for each column; serialises as an object.
+#[derive(Debug)]
+pub(super) struct ByColumn<'a> {
+    pub(super) columns: &'a [InputColumn],
+    pub(super) numbers: Vec<f64>,
+}
+
+impl Serialize for ByColumn<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.columns.iter().map(|column| &column.name).zip(&self.numbers))
+    }
 }
 
 /// A label, with its probability if the model is calibrated.
@@ -122,6 +146,10 @@ impl<'a> Answer<'a> {
                 OutputValue::Named(named) => numbers.extend(named.values),
                 OutputValue::Interval(interval) => numbers.extend(ends(&interval)),
                 OutputValue::Intervals(intervals) => numbers.extend(intervals.values.iter().flat_map(ends)),
+                OutputValue::Contributions(shares) => numbers.extend(shares.columns.numbers),
+                OutputValue::ContributionsByOutput(named) => {
+                    numbers.extend(named.values.into_iter().flat_map(|shares| shares.columns.numbers));
+                }
                 OutputValue::Label(_) | OutputValue::LabelSet { .. } | OutputValue::TopLabels(_) => {}
             }
         }
@@ -148,7 +176,12 @@ impl<'a> Answer<'a> {
         match (output, &self.model.head) {
             (Output::Spread, head) => by_target(head, of_row(&self.predictions.spreads).unwrap_or_default()),
             (Output::ErrorBar, head) => by_target(head, of_row(&self.predictions.error_bars).unwrap_or_default()),
+            (Output::CertifiedErrorBar, head) => {
+                let bars = of_row(&self.predictions.error_bars).unwrap_or_default();
+                by_target(head, self.outputs.certified.as_ref().map_or_else(Vec::new, |made| made.bars(&bars)))
+            }
             (Output::Interval, head) => self.interval(head, row, values),
+            (Output::Contributions, head) => self.contributions(head, row),
             (Output::Label, Head::Labels(labels)) => OutputValue::Label(&labels.labels[labels.decide(values)]),
             (Output::Probabilities, Head::Labels(labels)) => OutputValue::Named(Named {
                 names: &labels.labels,
@@ -163,6 +196,32 @@ impl<'a> Answer<'a> {
                 ([_], [number]) => OutputValue::Number(*number), // the most common case allocates nothing
                 (names, _) => OutputValue::Named(Named { names, values: values.to_vec() }),
             },
+        }
+    }
+
+    /// What each column adds to the output of the mean row.
+    fn contributions(&self, head: &'a Head, row: usize) -> OutputValue<'a> {
+        let columns = self.model.inputs.encoding.columns.as_slice();
+        let Some(found) = &self.predictions.contributions else {
+            return OutputValue::Contributions(Shares {
+                baseline: f64::NAN,
+                columns: ByColumn { columns: &[], numbers: Vec::new() },
+            });
+        };
+        let numbers = found.shares.row(row).to_vec();
+        let shares = numbers.chunks(columns.len().max(1)).zip(&found.baseline).map(|(numbers, baseline)| Shares {
+            baseline: *baseline,
+            columns: ByColumn { columns, numbers: numbers.to_vec() },
+        });
+        let mut shares: Vec<Shares> = shares.collect();
+        match (head, shares.len()) {
+            (_, 1) => OutputValue::Contributions(shares.remove(0)),
+            (Head::Numbers { targets }, _) => {
+                OutputValue::ContributionsByOutput(Named { names: targets, values: shares })
+            }
+            (Head::Labels(labels), _) => {
+                OutputValue::ContributionsByOutput(Named { names: &labels.labels, values: shares })
+            }
         }
     }
 

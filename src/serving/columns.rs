@@ -1,6 +1,6 @@
 //! Answers as flat columns, for formats that have no nesting.
 
-use super::answer::{Answer, Interval, OutputValue};
+use super::answer::{Answer, Interval, OutputValue, Shares};
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub(super) enum Cells {
 impl Answer<'_> {
     /// The columns of the answer. Their names depend only on the outputs and the model: `value`,
     /// `interval_low` and `interval_high`, with several targets `value.price`; `label`, `probability.red`,
-    /// `decision_value`, `label_set`; `top_1` and `top_1_probability`.
+    /// `decision_value`, `label_set`; `top_1` and `top_1_probability`; `contribution_baseline` and `contribution.area`.
     pub(super) fn columns(&self) -> Vec<AnswerColumn> {
         let mut columns = Vec::new();
         for row in 0..self.predictions.values.nrows() {
@@ -74,6 +74,12 @@ impl Cursor<'_> {
                     cells.push(labels);
                 }
             }
+            OutputValue::Contributions(shares) => self.shares(None, shares),
+            OutputValue::ContributionsByOutput(named) => {
+                for (output, shares) in named.names.iter().zip(named.values) {
+                    self.shares(Some(output), shares);
+                }
+            }
             OutputValue::TopLabels(_) => {} // columns of their own
         }
     }
@@ -82,6 +88,14 @@ impl Cursor<'_> {
         let target = || target.map_or_else(String::new, |target| format!(".{target}"));
         self.number(|| format!("{name}_low{}", target()), interval.low);
         self.number(|| format!("{name}_high{}", target()), interval.high);
+    }
+
+    fn shares(&mut self, output: Option<&String>, shares: Shares) {
+        let output = || output.map_or_else(String::new, |output| format!(".{output}"));
+        self.number(|| format!("contribution_baseline{}", output()), Some(shares.baseline));
+        for (column, number) in shares.columns.columns.iter().zip(shares.columns.numbers) {
+            self.number(|| format!("contribution{}.{}", output(), column.name), Some(number));
+        }
     }
 
     fn number(&mut self, name: impl FnOnce() -> String, number: Option<f64>) {

@@ -3,6 +3,7 @@
 use super::Refusal;
 use crate::model::{Extras, FittedModel, Head};
 use crate::theory::RowAccess;
+use crate::theory::ours::certificate_scaled::CertifiedBars;
 use crate::theory::ours::conformal::conformal_quantile;
 
 /// One output of a prediction.
@@ -24,11 +25,15 @@ pub enum Output {
     LabelSet,
     /// An estimate of the distance to the exact kernel method: the standard deviation over feature draws.
     ErrorBar,
+    /// A bound on that distance for at least nine of ten new inputs, with confidence 1 − δ.
+    CertifiedErrorBar,
+    /// The share of each column in the difference to the prediction of a mean row.
+    Contributions,
 }
 
 impl Output {
     /// Every output with its name.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("value", Self::Value),
         ("spread", Self::Spread),
         ("label", Self::Label),
@@ -37,6 +42,8 @@ impl Output {
         ("interval", Self::Interval),
         ("label_set", Self::LabelSet),
         ("error_bar", Self::ErrorBar),
+        ("certified_error_bar", Self::CertifiedErrorBar),
+        ("contributions", Self::Contributions),
     ];
 
     /// The name in requests and answers.
@@ -55,7 +62,8 @@ impl Output {
     /// The outputs that a model offers, the default one first.
     pub fn of(model: &FittedModel) -> Vec<Self> {
         let plain = Self::plain(model);
-        let has = |output: &Self| *output != plain && output.refusal(model).is_none();
+        let certified = |output: &Self| *output != Self::CertifiedErrorBar || model.has_certified_bars();
+        let has = |output: &Self| *output != plain && output.refusal(model).is_none() && certified(output);
         let others = Self::ALL.into_iter().map(|(_, output)| output).filter(has);
         std::iter::once(plain).chain(others).collect()
     }
@@ -63,11 +71,12 @@ impl Output {
     /// Why a model does not offer this output.
     fn refusal(self, model: &FittedModel) -> Option<&'static str> {
         match (self, &model.head) {
-            (Self::Value | Self::Spread | Self::Interval | Self::ErrorBar, Head::Labels(_)) => {
-                Some("this model predicts labels: ask for label, probabilities, decision_values or label_set")
-            }
+            (
+                Self::Value | Self::Spread | Self::Interval | Self::ErrorBar | Self::CertifiedErrorBar,
+                Head::Labels(_),
+            ) => Some("this model predicts labels: ask for label, probabilities, decision_values or label_set"),
             (Self::Label | Self::Probabilities | Self::DecisionValues | Self::LabelSet, Head::Numbers { .. }) => {
-                Some("this model predicts numbers: ask for value, interval, error_bar or spread")
+                Some("this model predicts numbers: ask for value, interval, error_bar, certified_error_bar or spread")
             }
             (Self::Interval | Self::LabelSet, _)
                 if model.calibration_scores().is_none() && model.circumstances(RowAccess::Kept).sample_weights =>
@@ -77,12 +86,19 @@ impl Output {
             (Self::Interval | Self::LabelSet, _) if model.calibration_scores().is_none() => {
                 Some("this model has no calibration rows; train it with a calibration_fraction above 0")
             }
-            (Self::ErrorBar, _) if model.is_exact() => {
+            (Self::Contributions, _) if !model.has_contributions() => {
+                Some("contributions need features that are waves; train it with the map pair or phase")
+            }
+            (Self::ErrorBar | Self::CertifiedErrorBar, _) if model.is_exact() => {
                 Some("this model is the exact kernel method, so it has no error from random features")
             }
-            (Self::ErrorBar, _) if model.error_bars.is_none() => {
+            (Self::ErrorBar | Self::CertifiedErrorBar, _) if model.error_bars.is_none() => {
                 Some("this model keeps no error bars; train it with \"error_bars\": true and at least two draws")
             }
+            (Self::CertifiedErrorBar, _) if model.certified_bars(model.failure_probability).is_none() => Some(
+                "this model has no certificate of its distance to the exact kernel method; train it with rows that are not \
+                 fitted (validation_fraction above 0) on at most guarantees.exact_rows rows, or run a certify job",
+            ),
             (Self::Spread, Head::Numbers { .. }) if model.spread.is_none() => {
                 Some("this model keeps no spread; train it with \"spread\": true")
             }
@@ -153,12 +169,15 @@ pub struct Outputs {
     pub(super) quantile: f64,
     /// Whether the quantile is in units of each row's spread.
     pub(super) scaled: bool,
+    /// What certified error bars are made with.
+    pub(super) certified: Option<CertifiedBars>,
 }
 
 impl Outputs {
     /// About how many numbers a row of the answer has; never fewer than are computed for it.
     pub fn numbers_per_row(&self, model: &FittedModel) -> usize {
-        model.intercepts.len() * self.named.as_ref().map_or(1, |named| named.len().max(1))
+        let shares = if self.wants(Output::Contributions) { model.inputs.encoding.columns.len() } else { 0 };
+        model.intercepts.len() * (shares + self.named.as_ref().map_or(1, |named| named.len().max(1)))
     }
 
     /// Refuses an answer of more than `limit` numbers before it is computed.
@@ -190,6 +209,13 @@ impl Outputs {
             if let Some(reason) = output.refusal(model) {
                 return Err(Refusal::invalid(place(), reason));
             }
+            if let (Output::CertifiedErrorBar, Some(Err(needed))) = (output, model.certified_bars(delta)) {
+                let detail = format!(
+                    "at this delta certified error bars need {needed} rows that were not fitted, and fewer were compared; use \
+                     a larger delta, or hold out more rows"
+                );
+                return Err(Refusal::invalid(place(), detail));
+            }
             let named = named.get_or_insert_with(Vec::new);
             if named.contains(output) {
                 return Err(Refusal::invalid(place(), format!("'{name}' is named twice")));
@@ -206,10 +232,13 @@ impl Outputs {
 
     fn of_model(named: Option<Vec<Output>>, top_k: Option<usize>, delta: f64, model: &FittedModel) -> Self {
         let scaled = model.scales_intervals();
-        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY, scaled };
+        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY, scaled, certified: None };
         if outputs.wants(Output::Interval) || outputs.wants(Output::LabelSet) {
             let quantile = model.calibration_scores().map(|scores| conformal_quantile(scores, delta));
             outputs.quantile = quantile.unwrap_or(f64::INFINITY);
+        }
+        if outputs.wants(Output::CertifiedErrorBar) {
+            outputs.certified = model.certified_bars(delta).and_then(Result::ok);
         }
         outputs
     }
@@ -222,7 +251,12 @@ impl Outputs {
     /// What the predictor must compute beside the values.
     pub fn extras(&self) -> Extras {
         let scaled = self.scaled && self.wants(Output::Interval);
-        Extras { spreads: scaled || self.wants(Output::Spread), error_bars: self.wants(Output::ErrorBar) }
+        let bars = self.wants(Output::ErrorBar) || self.wants(Output::CertifiedErrorBar);
+        Extras {
+            spreads: scaled || self.wants(Output::Spread),
+            error_bars: bars,
+            contributions: self.wants(Output::Contributions),
+        }
     }
 
     fn wants(&self, output: Output) -> bool {

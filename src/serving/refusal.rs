@@ -103,8 +103,9 @@ pub const FAR_OUT: &str = "an input is so far from the training data that its pr
 
 /// Refuses rows whose predictions overflow. `list` points to the list that holds the rows.
 pub fn refuse_not_finite(predictions: &Predictions, locations: &RowLocations, list: &str) -> Result<(), Refusal> {
-    let Predictions { values, spreads, error_bars } = predictions;
-    let computed = || [Some(values), spreads.as_ref(), error_bars.as_ref()].into_iter().flatten();
+    let Predictions { values, spreads, error_bars, contributions } = predictions;
+    let shares = contributions.as_ref().map(|all| &all.shares);
+    let computed = || [Some(values), spreads.as_ref(), error_bars.as_ref(), shares].into_iter().flatten();
     if computed().all(|numbers| numbers.iter().all(|number| number.is_finite())) {
         return Ok(());
     }
@@ -123,7 +124,8 @@ mod tests {
 
     #[test]
     fn the_first_row_that_overflows_is_named_whatever_overflows_in_it() {
-        let fine = Predictions { values: array![[1.0], [2.0], [3.0]], spreads: None, error_bars: None };
+        let fine =
+            Predictions { values: array![[1.0], [2.0], [3.0]], spreads: None, error_bars: None, contributions: None };
         assert_eq!(refuse_not_finite(&fine, &RowLocations::List, "/rows"), Ok(()));
         let place_in = |predictions: &Predictions, locations: &RowLocations| {
             let Err(Refusal::Invalid(problems)) = refuse_not_finite(predictions, locations, "/rows") else { panic!() };

@@ -1,7 +1,7 @@
 //! The rows of a request, encoded for a model.
 
 use super::{Refusal, RowLocations};
-use crate::dataset::{Cell, ColumnKind, EncodingError, InputColumn};
+use crate::dataset::{Cell, EncodingError, InputColumn};
 use crate::model::{FittedModel, MissingRule};
 use crate::request::problem::{Problem, pointer};
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl RequestRows {
     /// Moves a table of numbers, in the order of the model, into this block if every column is numeric and every number
     /// finite; pass `finite` if that is known. Returns whether it did.
     pub fn take_numbers(&mut self, model: &FittedModel, numbers: &mut Vec<f64>, finite: bool) -> bool {
-        let numeric = model.inputs.encoding.columns.iter().all(|column| column.kind == ColumnKind::Numeric);
+        let numeric = model.inputs.encoding.columns.iter().all(InputColumn::takes_numbers_as_they_are);
         let plain = numeric && (finite || numbers.iter().all(|number| number.is_finite()));
         if plain {
             self.codes = std::mem::take(numbers);
@@ -99,7 +99,7 @@ impl RequestRows {
 
     /// Sets a cell from text, as CSV has it: the kind of the column decides how it is read.
     pub fn set_text_at(&mut self, model: &FittedModel, row: usize, column: usize, text: &str) -> Result<(), CellError> {
-        self.store(model, row, column, |column| column.code_of_text(text))
+        self.store(model, row, column, |column| column.code(Cell::Text(text)))
     }
 
     fn store(

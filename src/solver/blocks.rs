@@ -4,6 +4,8 @@
 //! them to the shared result when their turn comes, so the result is the same bit for bit for any
 //! number of threads, and only one accumulator is ever held.
 
+use crate::linalg::{checkpoint, is_stop, signal, with_signal};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -17,7 +19,8 @@ pub enum Interrupted<E> {
 }
 
 /// Runs `produce` on the blocks `0..block_count` on up to `threads` threads, each with its own
-/// scratch, and `commit`s every produced block into `total` in increasing order.
+/// scratch, and `commit`s every produced block into `total` in increasing order. There is a checkpoint
+/// before every block.
 pub fn in_order<S, A, E>(
     threads: usize,
     block_count: usize,
@@ -42,6 +45,7 @@ where
             if block >= block_count {
                 break;
             }
+            checkpoint();
             let produced = produce(block, &mut scratch);
             let mut state = turn.lock().unwrap_or_else(PoisonError::into_inner);
             while state.block != block && state.failure.is_none() {
@@ -61,16 +65,27 @@ where
         std::mem::forget(on_panic);
     };
 
+    let (signal, stopped) = (signal(), Mutex::new(None));
+    let apart = || {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| with_signal(signal.clone(), work)))
+            && is_stop(payload.as_ref())
+        {
+            stopped.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+        }
+    };
     std::thread::scope(|scope| {
         // The calling thread is one of the workers.
         for number in 1..threads.min(block_count) {
             let name = format!("bochner-block-{number}");
-            if std::thread::Builder::new().name(name).spawn_scoped(scope, work).is_err() {
+            if std::thread::Builder::new().name(name).spawn_scoped(scope, apart).is_err() {
                 break; // no more threads to be had: fewer do the same work
             }
         }
         work();
     });
+    if let Some(payload) = stopped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        resume_unwind(payload);
+    }
 
     let state = turn.into_inner().unwrap_or_else(PoisonError::into_inner);
     match state.failure {

@@ -9,26 +9,40 @@ mod blocks;
 /// Exact kernel ridge regression, which random features approximate.
 mod exact;
 
+/// Scores of the candidates of a pool of features.
+mod pool;
+
 /// Classifiers with convex losses.
 mod classifier;
 
+/// The square root of a symmetric matrix.
+mod symmetric_root;
+
+pub use crate::linalg::checkpoint;
 pub use blocks::{Interrupted, in_order};
 pub use classifier::{
     Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
 pub use exact::{
-    DENSE_ROWS, Dimension, ExactEvidence, ExactKrr, ExactProblem, ExactSolver, FeatureSource, PROBES, Preconditioner,
+    DENSE_ROWS, Dimension, ExactKrr, ExactProblem, ExactSolve, ExactSolver, FeatureSource, PROBES, Preconditioner,
     Trial, Watch, spectral_delta,
 };
+pub use pool::alignment::{aligned_weights, norms_of_draws};
+pub use pool::elimination::{NeededDraws, needed_draws};
+pub use pool::leverages::ridge_leverages;
 pub use ridge::block_gram::{BlockGram, BlockPlan};
+pub use ridge::draw_error::DrawError;
 pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
 pub use ridge::gram::{Gram, NormalEquations, PackedGram};
 pub use ridge::group_jackknife::jackknife_weights;
 pub use ridge::leverage::Leverage;
 pub use ridge::path::{LeaveOneOut, PathPoint, RidgePath};
-pub use ridge::pool_subsets::{COMPARED_ROWS, pool_multiple, subset_departures, subset_error};
+pub use ridge::pool_subsets::{
+    ComparedRows, FittedTargets, PoolPredictions, compared_rows, pool_multiple, pool_predictions,
+};
 pub use ridge::solve::{Method, RidgeSolution, solve_ridge};
+pub use symmetric_root::symmetric_root;
 
 use crate::linalg::FactorError;
 

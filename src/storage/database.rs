@@ -2,13 +2,15 @@
 
 use super::files::open_private;
 use super::reserve::{Lent, Reserve};
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// Applied in order; entry i brings the schema from version i to i + 1. Entries are never edited.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE datasets (
         id          TEXT PRIMARY KEY,
@@ -96,7 +98,25 @@ const MIGRATIONS: [&str; 3] = [
     CREATE TRIGGER count_aliases_update AFTER UPDATE ON aliases BEGIN UPDATE changes SET count = count + 1; END;
     CREATE TRIGGER count_aliases_delete AFTER DELETE ON aliases BEGIN UPDATE changes SET count = count + 1; END;
 ",
+    "
+    -- Where a version came from that was not made here, as JSON.
+    ALTER TABLE models ADD COLUMN imported TEXT;
+",
+    "
+    -- Who submitted a job: a key or an address; nobody knows of those that were there before.
+    ALTER TABLE jobs ADD COLUMN client TEXT NOT NULL DEFAULT '';
+",
+    "
+    -- The trace of the request that submitted a job, as the header `traceparent`.
+    ALTER TABLE jobs ADD COLUMN trace_parent TEXT;
+",
 ];
+
+/// Opens a file that is there; none is made.
+const IN_PLACE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// For another process to finish what it writes.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Why the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +167,31 @@ impl Database {
         Ok(Self { connection: Arc::new(Mutex::new(connection)), reserve: Reserve::beside(path) })
     }
 
+    /// Copies a database that others may be using to `target`, in place of what is there: as it was at one moment, with
+    /// the jobs that were running back in the queue.
+    pub fn copy(source: &Path, target: &Path) -> Result<(), OpenError> {
+        let source = Connection::open_with_flags(source, IN_PLACE)?;
+        source.busy_timeout(LONGEST_WAIT)?;
+        refuse_newer(&source)?;
+        for ending in ["", "-wal", "-shm"] {
+            let mut file = target.as_os_str().to_owned();
+            file.push(ending);
+            match std::fs::remove_file(file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        open_private(target)?;
+        let mut target = Connection::open(target)?;
+        target.pragma_update(None, "synchronous", "FULL")?;
+        Backup::new(&source, &mut target)?.run_to_completion(i32::MAX, Duration::ZERO, None)?; // all pages in one step
+        target.execute("UPDATE jobs SET status = 'canceled', finished_at = ?1 WHERE status = 'canceling'", [now()])?;
+        target.execute_batch(
+            "UPDATE jobs SET status = 'queued', attempt = max(attempt - 1, 0) WHERE status = 'running'",
+        )?;
+        Ok(())
+    }
+
     /// Runs `work` in one transaction: all of it or nothing, durable when this returns. Blocks for
     /// as long as a disk write takes, so async code calls it from a blocking thread.
     pub fn transact<T, E: From<rusqlite::Error>>(
@@ -171,8 +216,7 @@ impl Database {
         if !path.metadata().is_ok_and(|file| file.len() > 0) {
             return Ok(false);
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Ok(schema_version(&Connection::open_with_flags(path, flags)?)? > 0)
+        Ok(schema_version(&Connection::open_with_flags(path, IN_PLACE)?)? > 0)
     }
 
     /// Whether SQLite finds all of its own pages and indices in order.
@@ -246,7 +290,13 @@ pub fn refused_by_trigger(error: &rusqlite::Error) -> bool {
 
 /// The present moment as RFC 3339, in UTC, to the millisecond.
 pub fn now() -> String {
-    humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
+    time_before(Duration::ZERO)
+}
+
+/// So long before the present moment, as RFC 3339. Texts of this form sort by time.
+pub fn time_before(age: Duration) -> String {
+    let time = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+    humantime::format_rfc3339_millis(time.max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
 #[cfg(test)]
@@ -263,7 +313,10 @@ mod tests {
         let newer = Connection::open(&path).unwrap();
         newer.pragma_update(None, "user_version", 9).unwrap();
         let refusal = Database::open(&path).err().unwrap().to_string();
-        assert!(refusal.contains("version 9") && refusal.contains("known here is 3"), "{refusal}");
+        assert!(
+            refusal.contains("version 9") && refusal.contains(&format!("known here is {}", MIGRATIONS.len())),
+            "{refusal}"
+        );
         assert_eq!(schema_version(&newer).unwrap(), 9);
     }
 }

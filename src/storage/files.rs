@@ -1,5 +1,6 @@
 //! Files that are either whole or absent: temporary file, fsync, rename, fsync of the directory.
 
+use super::disk::{Disk, DiskLimits};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -14,12 +15,20 @@ const TEMPORARY_SUFFIX: &str = ".partial";
 #[derive(Debug, Clone)]
 pub struct DataDir {
     root: PathBuf,
+    disk: Disk,
 }
+
+/// What a temporary file may take before it is counted: deleting must be possible on a disk without room, and writes
+/// small files.
+const UNCOUNTED: u64 = 1 << 20;
+
+/// Bytes of a temporary file that are counted at once, before they are written.
+const COUNTED_AT_ONCE: u64 = 4 << 20;
 
 impl DataDir {
     /// The directory as it is: nothing is made or changed.
     pub fn at(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self { root: root.to_owned(), disk: Disk::unlimited(root) }
     }
 
     /// Opens or makes the directory and removes the temporary files that an earlier process left.
@@ -30,6 +39,17 @@ impl DataDir {
         }
         directory.clear_temporary()?;
         Ok(directory)
+    }
+
+    /// The same with limits of what it may take.
+    #[must_use]
+    pub fn limited(self, limits: DiskLimits) -> Self {
+        Self { disk: Disk::limited(&self.root, limits), ..self }
+    }
+
+    /// The disk that it is on.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// The embedded database.
@@ -63,7 +83,8 @@ impl DataDir {
         let mut name = tempfile::Builder::new();
         name.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX).rand_bytes(16);
         let file = name.tempfile_in(self.temporary())?;
-        Ok(TempFile { writer: BufWriter::with_capacity(1 << 16, file) })
+        let (disk, writer) = (self.disk.clone(), BufWriter::with_capacity(1 << 16, file));
+        Ok(TempFile { writer, disk, written: 0, granted: UNCOUNTED })
     }
 
     /// Moves a file to the quarantine, under a name that is free there, and says so in the log.
@@ -111,6 +132,11 @@ pub fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
+/// Writes the names in a folder to the disk.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
 /// The same error with the path in its message.
 pub fn at_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -129,6 +155,10 @@ pub fn hex(bytes: &[u8]) -> String {
 /// the next start.
 pub struct TempFile {
     writer: BufWriter<NamedTempFile>,
+    disk: Disk,
+    written: u64,
+    /// What may be written before the disk is asked again.
+    granted: u64,
 }
 
 impl TempFile {
@@ -148,16 +178,21 @@ impl TempFile {
         file.as_file().sync_all()?;
         file.persist(target)?;
         // The new name itself must survive a power cut.
-        match target.parent() {
-            Some(folder) => File::open(folder)?.sync_all(),
-            None => Ok(()),
-        }
+        target.parent().map_or(Ok(()), sync_folder)
     }
 }
 
 impl Write for TempFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        let after = self.written + bytes.len() as u64;
+        if after > self.granted {
+            let more = (after - self.granted).max(COUNTED_AT_ONCE);
+            self.disk.grant(more)?;
+            self.granted += more;
+        }
+        let count = self.writer.write(bytes)?;
+        self.written += count as u64;
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -189,6 +224,21 @@ mod tests {
         assert_eq!(fs::read_dir(directory.temporary()).unwrap().count(), 0);
         let mode = fs::metadata(&target).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "its owner's alone");
+    }
+
+    #[test]
+    fn a_file_is_counted_before_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = DiskLimits { budget: Some(16 << 20), low_water: Some(1 << 20) };
+        let directory = DataDir::open(folder.path()).unwrap().limited(limits);
+        let mut file = directory.temporary_file().unwrap();
+        let chunk = vec![0; 1 << 16];
+        let refusal = (0..).find_map(|_| file.write_all(&chunk).err()).unwrap();
+        assert_eq!(refusal.kind(), io::ErrorKind::StorageFull);
+        assert!(fs::metadata(file.path()).unwrap().len() <= 15 << 20);
+        let mut card = directory.temporary_file().unwrap();
+        card.write_all(&chunk).unwrap(); // small files, such as cards, are written to the last
+        card.publish(&directory.cards().join("one.card")).unwrap();
     }
 
     #[test]

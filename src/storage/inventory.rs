@@ -64,17 +64,29 @@ impl FileKind {
         }
     }
 
+    /// Where the file of this kind is that an id stands for.
+    pub fn path(self, directory: &DataDir, id: &str) -> PathBuf {
+        self.folder(directory).join(format!("{id}{}", self.ending()))
+    }
+
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Table => ".table",
+            Self::Artifact => ".bochner",
+            Self::DatasetCard | Self::ModelCard => ".card",
+        }
+    }
+
     /// The id that a file name of this kind stands for.
     fn id_of(self, name: &str) -> Option<&str> {
         let hex = |text: &str, digits| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let after = |id: &str, prefix, digits| id.strip_prefix(prefix).is_some_and(|rest| hex(rest, digits));
-        let (ending, is_id): (&str, &dyn Fn(&str) -> bool) = match self {
-            Self::Table => (".table", &|id| after(id, "ds-", 20)),
-            Self::DatasetCard => (".card", &|id| after(id, "ds-", 20)),
-            Self::Artifact => (".bochner", &|id| after(id, "job-", 32) || uuid::Uuid::try_parse(id).is_ok()),
-            Self::ModelCard => (".card", &|id| after(id, "model-", 20)),
+        let is_id = |id: &&str| match self {
+            Self::Table | Self::DatasetCard => after(id, "ds-", 20),
+            Self::Artifact => after(id, "job-", 32) || uuid::Uuid::try_parse(id).is_ok(),
+            Self::ModelCard => after(id, "model-", 20),
         };
-        name.strip_suffix(ending).filter(|id| is_id(id))
+        name.strip_suffix(self.ending()).filter(is_id)
     }
 }
 

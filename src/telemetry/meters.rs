@@ -1,47 +1,62 @@
-//! The metrics of one model version, looked up when it is loaded so that no request has to.
+//! The metrics of one model version. Its series appear with its first request, so that thousands of versions that nobody
+//! asks for cost a scrape nothing; they are looked up once, so that no later request has to.
 
 use super::histogram::AtomicHistogram;
-use super::predictions::{Outcome, PredictionMetrics, ShedReason, Stage, VersionLabels};
+use super::predictions::{Outcome, PredictionMetrics, PredictionStage, ShedReason, VersionLabels};
 use super::protocol::Protocol;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The metrics of one model version.
+/// The metrics of one loaded model version.
 pub struct ModelMeters {
-    rows: Counter,
     /// Rows since the version was loaded.
     rows_since: AtomicU64,
     /// When the version was loaded.
     since: (Instant, SystemTime),
     /// Nanoseconds from loading to the last answer; 0 before the first.
     last_answer: AtomicU64,
-    /// Cells whose text does not occur in the training data.
-    pub unknown_levels: Counter,
-    batches: Counter,
-    batch_rows: AtomicHistogram,
-    queued_rows: Gauge,
-    memory_bytes: Gauge,
-    /// From the body to rows.
-    pub decode: StageMeter,
-    /// Waiting for a prediction thread.
-    pub queue: StageMeter,
-    /// From rows to predictions.
-    pub compute: StageMeter,
-    /// From predictions to a body.
-    pub encode: StageMeter,
+    /// Since the version was loaded.
+    stages: [Total; PredictionStage::ALL.len()],
     /// Requests answered with predictions.
     pub successes: Total,
     /// Requests that ended in any other way.
     pub failures: Total,
-    /// By protocol and outcome; a series is created when something is counted in it.
+    shared: Arc<SharedMeters>,
+    metrics: PredictionMetrics,
+    labels: VersionLabels,
+}
+
+/// What all meters of a version share: one that was evicted and loaded again has several for a while.
+#[derive(Default)]
+pub(super) struct SharedMeters {
+    /// Whether the version was deleted: then nobody reads its series any more.
+    deleted: AtomicBool,
+    memory_bytes: AtomicI64,
+    series: OnceLock<VersionSeries>,
+}
+
+impl SharedMeters {
+    pub(super) fn delete(&self) {
+        self.deleted.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The series of a version.
+struct VersionSeries {
+    rows: Counter,
+    unknown_levels: Counter,
+    batches: Counter,
+    batch_rows: AtomicHistogram,
+    /// Gauges of several versions cannot be added up, so that those counted together have none.
+    queued_rows: Option<Gauge>,
+    memory_bytes: Option<Gauge>,
+    stages: [AtomicHistogram; PredictionStage::ALL.len()],
+    /// By protocol and outcome; created when something is counted in it.
     outcomes: [[OnceLock<OutcomeMeter>; Outcome::ALL.len()]; Protocol::ALL.len()],
     request_rows: [OnceLock<AtomicHistogram>; Protocol::ALL.len()],
-    /// Whether the version was deleted: then no series is created any more.
-    deleted: Arc<AtomicBool>,
-    metrics: PredictionMetrics,
     labels: VersionLabels,
 }
 
@@ -54,28 +69,35 @@ pub(super) struct OutcomeMeter {
 impl PredictionMetrics {
     /// The metrics of one model version.
     pub fn of(&self, model: &str, version: u32) -> ModelMeters {
-        let labels = VersionLabels { model: model.to_owned(), version };
-        let stage = |stage| StageMeter::since_now(self.stage(&labels, stage));
+        let labels = VersionLabels::new(model, version);
         ModelMeters {
-            rows: self.rows.get_or_create_owned(&labels),
             rows_since: AtomicU64::new(0),
             since: (Instant::now(), SystemTime::now()),
             last_answer: AtomicU64::new(0),
+            stages: Default::default(),
+            successes: Total::default(),
+            failures: Total::default(),
+            shared: self.shared(&labels),
+            metrics: self.clone(),
+            labels,
+        }
+    }
+
+    fn series(&self, labels: &VersionLabels) -> VersionSeries {
+        let labels = self.admitted(labels);
+        let gauge = |family: &super::predictions::GaugeFamily| {
+            (!labels.is_other()).then(|| family.get_or_create_owned(&labels))
+        };
+        VersionSeries {
+            rows: self.rows.get_or_create_owned(&labels),
             unknown_levels: self.unknown_levels.get_or_create_owned(&labels),
             batches: self.batches.get_or_create_owned(&labels),
             batch_rows: self.batch_rows.get_or_create_owned(&labels),
-            queued_rows: self.queued_rows.get_or_create_owned(&labels),
-            memory_bytes: self.model_bytes.get_or_create_owned(&labels),
-            decode: stage(Stage::Decode),
-            queue: stage(Stage::Queue),
-            compute: stage(Stage::Compute),
-            encode: stage(Stage::Encode),
-            successes: Total::default(),
-            failures: Total::default(),
+            queued_rows: gauge(&self.queued_rows),
+            memory_bytes: gauge(&self.model_bytes),
+            stages: PredictionStage::ALL.map(|stage| self.stage(&labels, stage)),
             outcomes: Default::default(),
             request_rows: Default::default(),
-            deleted: self.deleted(&labels),
-            metrics: self.clone(),
             labels,
         }
     }
@@ -84,8 +106,13 @@ impl PredictionMetrics {
 impl ModelMeters {
     /// Counts predicted rows.
     pub fn predicted(&self, rows: usize) {
-        self.rows.inc_by(rows as u64);
+        self.series().rows.inc_by(rows as u64);
         self.rows_since.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Counts cells whose text does not occur in the training data.
+    pub fn unknown_levels(&self, cells: u64) {
+        self.series().unknown_levels.inc_by(cells);
     }
 
     /// Rows predicted since the version was loaded.
@@ -101,6 +128,17 @@ impl ModelMeters {
         if after == 0 { 0 } else { u64::try_from(time.as_millis()).unwrap_or_default() }
     }
 
+    /// Counts one run of a stage.
+    pub fn observe(&self, stage: PredictionStage, duration: Duration) {
+        self.stages[stage as usize].add(duration);
+        self.series().stages[stage as usize].observe(duration.as_secs_f64());
+    }
+
+    /// The runs of a stage since the version was loaded, and the total in nanoseconds.
+    pub fn stage(&self, stage: PredictionStage) -> (u64, u64) {
+        self.stages[stage as usize].get()
+    }
+
     /// Counts a request that arrived at `start` and was answered at `end`.
     pub fn answered(&self, protocol: Protocol, start: Instant, end: Instant, rows: usize) {
         let duration = end - start;
@@ -108,8 +146,9 @@ impl ModelMeters {
         self.last_answer.store(after, Ordering::Relaxed);
         self.successes.add(duration);
         self.end(protocol, Outcome::Answered, duration);
-        let of_protocol = &self.request_rows[protocol as usize];
-        of_protocol.get_or_init(|| self.series().request_rows(&self.labels, protocol)).observe(rows as f64);
+        let series = self.series();
+        let of_protocol = &series.request_rows[protocol as usize];
+        of_protocol.get_or_init(|| self.metrics().request_rows(&series.labels, protocol)).observe(rows as f64);
     }
 
     /// Counts a request that was not answered with predictions.
@@ -119,41 +158,60 @@ impl ModelMeters {
     }
 
     fn end(&self, protocol: Protocol, outcome: Outcome, duration: Duration) {
-        let meter = &self.outcomes[protocol as usize][outcome as usize];
-        let meter = meter.get_or_init(|| self.series().outcome(&self.labels, protocol, outcome));
+        let series = self.series();
+        let meter = &series.outcomes[protocol as usize][outcome as usize];
+        let meter = meter.get_or_init(|| self.metrics().outcome(&series.labels, protocol, outcome));
         meter.count.inc();
         meter.seconds.observe(duration.as_secs_f64());
     }
 
     /// Sets the number of rows that wait.
     pub fn queued(&self, rows: usize) {
-        self.queued_rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
+        if let Some(gauge) = &self.series().queued_rows {
+            gauge.set(i64::try_from(rows).unwrap_or(i64::MAX));
+        }
     }
 
     /// Counts a batch of rows computed together.
     pub fn batch(&self, rows: usize) {
-        self.batches.inc();
-        self.batch_rows.observe(rows as f64);
+        self.series().batches.inc();
+        self.series().batch_rows.observe(rows as f64);
     }
 
-    /// Sets the bytes that the loaded version takes.
+    /// Sets the bytes that the loaded version takes. Loading is no use of it, so that no series appears.
     pub fn memory(&self, bytes: usize) {
-        self.memory_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.shared.memory_bytes.store(bytes, Ordering::Relaxed);
+        if let Some(VersionSeries { memory_bytes: Some(gauge), .. }) = self.shared.series.get() {
+            gauge.set(bytes);
+        }
     }
 
     /// Counts a shed request.
     pub fn shed(&self, reason: ShedReason) {
-        self.series().shed(&self.labels.model, self.labels.version, reason);
+        self.metrics().shed_as(&self.series().labels, reason);
     }
 
-    /// Drops the series of a deleted version. Requests in flight create no new ones.
+    /// Drops the series of a deleted version. Requests in flight are counted where nobody reads.
     pub fn forget(&self) {
-        self.metrics.forget(&self.labels.model, self.labels.version);
+        self.metrics.forget_labels(&self.labels);
+    }
+
+    /// The series of the version; they appear now if this is their first use.
+    fn series(&self) -> &VersionSeries {
+        self.shared.series.get_or_init(|| {
+            let series = self.metrics().series(&self.labels);
+            if let Some(gauge) = &series.memory_bytes {
+                gauge.set(self.shared.memory_bytes.load(Ordering::Relaxed));
+            }
+            series
+        })
     }
 
     /// The metrics in which to create a series; for a deleted version, ones that nobody reads.
-    fn series(&self) -> PredictionMetrics {
-        if self.deleted.load(Ordering::Relaxed) { PredictionMetrics::unregistered() } else { self.metrics.clone() }
+    fn metrics(&self) -> PredictionMetrics {
+        let deleted = self.shared.deleted.load(Ordering::Relaxed);
+        if deleted { PredictionMetrics::unregistered(1) } else { self.metrics.clone() }
     }
 }
 
@@ -177,62 +235,86 @@ impl Total {
     }
 }
 
-/// The durations of one stage.
-pub struct StageMeter {
-    seconds: AtomicHistogram,
-    /// The count and the total before the version was loaded.
-    before: (u64, f64),
-}
-
-impl StageMeter {
-    fn since_now(seconds: AtomicHistogram) -> Self {
-        Self { before: seconds.total(), seconds }
-    }
-
-    /// Counts one run of the stage.
-    pub fn observe(&self, duration: Duration) {
-        self.seconds.observe(duration.as_secs_f64());
-    }
-
-    /// The count since the version was loaded, and the total in nanoseconds.
-    pub fn get(&self) -> (u64, u64) {
-        let (count, seconds) = self.seconds.total();
-        (count - self.before.0, ((seconds - self.before.1) * 1e9) as u64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prometheus_client::registry::Registry;
+
+    fn text(registry: &Registry) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        text
+    }
+
+    fn answer(meters: &ModelMeters) {
+        meters.answered(Protocol::Native, Instant::now(), Instant::now(), 1);
+    }
 
     /// The series continues when a version is loaded again; the statistics of the loaded version start from zero.
     #[test]
     fn stages_are_counted_since_the_version_was_loaded() {
-        let metrics = PredictionMetrics::register(&mut prometheus_client::registry::Registry::default());
+        let mut registry = Registry::default();
+        let metrics = PredictionMetrics::register(&mut registry, 9);
+        let decode = PredictionStage::Decode;
         let first = metrics.of("m", 1);
-        first.decode.observe(Duration::from_millis(2));
+        first.observe(decode, Duration::from_millis(2));
         let second = metrics.of("m", 1);
-        assert_eq!((first.decode.get().0, second.decode.get()), (1, (0, 0)));
-        second.decode.observe(Duration::from_millis(3));
-        let (count, nanoseconds) = second.decode.get();
-        assert!(count == 1 && nanoseconds.abs_diff(3_000_000) < 10, "{count} {nanoseconds}");
-        assert_eq!((first.decode.get().0, first.encode.get()), (2, (0, 0)));
+        assert_eq!((first.stage(decode).0, second.stage(decode)), (1, (0, 0)));
+        second.observe(decode, Duration::from_millis(3));
+        assert_eq!(second.stage(decode), (1, 3_000_000));
+        assert_eq!(second.stage(PredictionStage::Encode), (0, 0));
+        let count = "prediction_stage_seconds_count{model=\"m\",version=\"1\",stage=\"decode\"} 2";
+        assert!(text(&registry).contains(count), "{}", text(&registry));
+    }
+
+    #[test]
+    fn series_appear_with_the_first_use_and_go_with_the_version() {
+        let mut registry = Registry::default();
+        let metrics = PredictionMetrics::register(&mut registry, 9);
+        let meters = metrics.of("m", 1);
+        meters.memory(1_000);
+        assert!(!text(&registry).contains("model=\"m\""), "{}", text(&registry));
+        answer(&meters);
+        assert!(text(&registry).contains("model_memory_bytes{model=\"m\",version=\"1\"} 1000"), "{}", text(&registry));
+        meters.memory(500);
+        assert!(text(&registry).contains("model_memory_bytes{model=\"m\",version=\"1\"} 500"), "{}", text(&registry));
+        meters.forget();
+        assert!(!text(&registry).contains("model=\"m\""), "{}", text(&registry));
     }
 
     /// A model evicted from the cache may still answer requests when its version is deleted.
     #[test]
     fn a_deleted_version_creates_no_series_through_any_of_its_meters() {
-        let mut registry = prometheus_client::registry::Registry::default();
-        let metrics = PredictionMetrics::register(&mut registry);
+        let mut registry = Registry::default();
+        let metrics = PredictionMetrics::register(&mut registry, 9);
         let (evicted, ready) = (metrics.of("m", 1), metrics.of("m", 1));
+        evicted.predicted(1);
         ready.forget();
-        evicted.answered(Protocol::Native, Instant::now(), Instant::now(), 1);
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        assert!(!text.contains("model=\"m\""), "{text}");
-        metrics.of("m", 1).answered(Protocol::Native, Instant::now(), Instant::now(), 1);
-        text.clear();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        assert!(text.contains("model=\"m\""), "a new model may have the same name and number");
+        answer(&evicted);
+        evicted.shed(ShedReason::Overloaded);
+        assert!(!text(&registry).contains("model=\"m\""), "{}", text(&registry));
+        answer(&metrics.of("m", 1));
+        assert!(text(&registry).contains("model=\"m\""), "a new model may have the same name and number");
+    }
+
+    #[test]
+    fn versions_beyond_the_limit_are_counted_together() {
+        let mut registry = Registry::default();
+        let metrics = PredictionMetrics::register(&mut registry, 2);
+        let meters: Vec<ModelMeters> = (1..=5).map(|version| metrics.of("m", version)).collect();
+        meters.iter().for_each(answer);
+        let answered = |labels: &str| format!("predictions_total{{{labels},protocol=\"native\",outcome=\"answered\"}}");
+        let value = |labels: &str| {
+            let text = text(&registry);
+            let line = text.lines().find_map(|line| line.strip_prefix(&answered(labels)));
+            line.map(|value| value.trim().to_owned())
+        };
+        assert_eq!(value("model=\"m\",version=\"2\"").as_deref(), Some("1"));
+        assert_eq!(value("model=\"m\",version=\"3\""), None);
+        assert_eq!(value("model=\"other\",version=\"other\"").as_deref(), Some("3"));
+        assert!(!text(&registry).contains("model_memory_bytes{model=\"other\""));
+        meters[0].forget(); // there is room again for one that was not used yet
+        answer(&metrics.of("m", 6));
+        assert_eq!(value("model=\"m\",version=\"6\"").as_deref(), Some("1"));
     }
 }

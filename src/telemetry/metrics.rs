@@ -2,7 +2,9 @@
 
 use super::histogram::AtomicHistogram;
 use super::predictions::PredictionMetrics;
+use super::process::ProcessMetrics;
 use super::protocol::PredictionRoute;
+use super::readings::Readings;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -64,6 +66,15 @@ pub struct StageLabel {
     pub stage: &'static str,
 }
 
+/// An attempt at a job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct JobLabels {
+    /// train, update or certify.
+    pub r#type: &'static str,
+    /// succeeded, failed or stopped.
+    pub outcome: &'static str,
+}
+
 /// A job status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct StatusLabel {
@@ -81,6 +92,10 @@ pub struct Metrics {
     pub uploaded_bytes: Counter,
     /// Jobs by status, set when the metrics are read.
     pub jobs: Family<StatusLabel, Gauge>,
+    /// Duration of jobs by type and outcome.
+    pub job_seconds: Family<JobLabels, Histogram>,
+    /// Figures that are set when the metrics are read.
+    pub readings: Readings,
     /// Duration of each stage of training.
     pub stage_seconds: Family<StageLabel, Histogram>,
     /// Metrics of predictions, by model and version.
@@ -90,11 +105,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics in a registry of their own.
-    pub fn new() -> Self {
+    /// Metrics in a registry of their own. Up to so many versions of models have series of their own.
+    pub fn new(version_limit: usize) -> Self {
         let latency: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(0.0001, 2.0, 18));
         let duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 4.0, 12));
-        let mut registry = Registry::with_prefix("bochner");
+        let mut all = Registry::default();
+        let process = ProcessMetrics::register(&mut all);
+        let registry = all.sub_registry_with_prefix("bochner");
         let requests = Family::<RequestLabels, Counter>::default();
         let request_seconds =
             Family::<RouteLabel, AtomicHistogram, fn() -> AtomicHistogram>::new_with_constructor(latency);
@@ -108,7 +125,11 @@ impl Metrics {
         let stage_seconds = Family::new_with_constructor(duration);
         let help = "Duration of each stage of training";
         registry.register_with_unit("training_stage", help, Unit::Seconds, stage_seconds.clone());
-        let predictions = PredictionMetrics::register(&mut registry);
+        let job_seconds = Family::new_with_constructor(duration);
+        let help = "Duration of an attempt at a job by type and outcome";
+        registry.register_with_unit("job", help, Unit::Seconds, job_seconds.clone());
+        let readings = Readings::register(registry, process);
+        let predictions = PredictionMetrics::register(registry, version_limit);
         let prediction_routes = PredictionRoute::ALL.map(|route| {
             let route = route.path().to_owned();
             let seconds = request_seconds.get_or_create_owned(&RouteLabel { route: route.clone() });
@@ -116,7 +137,9 @@ impl Metrics {
             (requests.get_or_create_owned(&labels), seconds)
         });
         Self {
-            registry: Arc::new(registry),
+            registry: Arc::new(all),
+            job_seconds,
+            readings,
             requests,
             request_seconds,
             uploaded_bytes,
@@ -152,11 +175,5 @@ impl Metrics {
         // Writing to a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
-    }
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -1,7 +1,7 @@
 //! Metrics of predictions, by model and version.
 
 use super::histogram::AtomicHistogram;
-use super::meters::OutcomeMeter;
+use super::meters::{OutcomeMeter, SharedMeters};
 use super::protocol::Protocol;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -9,9 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::{Registry, Unit};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// One version of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -19,14 +18,29 @@ pub(crate) struct VersionLabels {
     /// Its name.
     pub model: String,
     /// Its version.
-    pub version: u32,
+    pub version: String,
+}
+
+impl VersionLabels {
+    pub(super) fn new(model: &str, version: u32) -> Self {
+        Self { model: model.to_owned(), version: version.to_string() }
+    }
+
+    /// Of all versions beyond those that have series of their own.
+    fn other() -> Self {
+        Self { model: "other".to_owned(), version: "other".to_owned() }
+    }
+
+    pub(super) fn is_other(&self) -> bool {
+        *self == Self::other()
+    }
 }
 
 /// Labels of requests for a version by how they ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabels {
     model: String,
-    version: u32,
+    version: String,
     protocol: &'static str,
     outcome: &'static str,
 }
@@ -35,7 +49,7 @@ struct OutcomeLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StageLabels {
     model: String,
-    version: u32,
+    version: String,
     stage: &'static str,
 }
 
@@ -43,7 +57,7 @@ struct StageLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ShedLabels {
     model: String,
-    version: u32,
+    version: String,
     reason: &'static str,
 }
 
@@ -75,15 +89,19 @@ impl Outcome {
 
 /// A stage of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub enum PredictionStage {
+    /// From the body to rows.
     Decode,
+    /// Waiting for a prediction thread.
     Queue,
+    /// From rows to predictions.
     Compute,
+    /// From predictions to a body.
     Encode,
 }
 
-impl Stage {
-    const ALL: [Self; 4] = [Self::Decode, Self::Queue, Self::Compute, Self::Encode];
+impl PredictionStage {
+    pub(super) const ALL: [Self; 4] = [Self::Decode, Self::Queue, Self::Compute, Self::Encode];
 
     fn name(self) -> &'static str {
         match self {
@@ -124,6 +142,9 @@ impl ShedReason {
     }
 }
 
+/// Gauges by version.
+pub(super) type GaugeFamily = Family<VersionLabels, Gauge>;
+
 type HistogramFamily<L> = Family<L, AtomicHistogram, fn() -> AtomicHistogram>;
 
 /// All metrics of predictions; clones share them.
@@ -140,24 +161,46 @@ pub struct PredictionMetrics {
     pub(super) queued_rows: Family<VersionLabels, Gauge>,
     shed: Family<ShedLabels, Counter>,
     pub(super) model_bytes: Family<VersionLabels, Gauge>,
-    /// For each version whether it was deleted, shared by all its meters: a loaded model may outlive its place in the
-    /// cache.
-    deleted: Arc<Mutex<HashMap<VersionLabels, Weak<AtomicBool>>>>,
+    versions: Arc<Mutex<Versions>>,
+}
+
+/// What is known of versions.
+struct Versions {
+    /// What the meters of a version share, as long as there are any: a loaded model may outlive its place in the cache.
+    shared: HashMap<VersionLabels, Weak<SharedMeters>>,
+    /// Those that have series of their own.
+    shown: HashSet<VersionLabels>,
+    /// Of those, at most.
+    limit: usize,
 }
 
 impl PredictionMetrics {
-    /// The flag that is set once a version is deleted.
-    pub(super) fn deleted(&self, labels: &VersionLabels) -> Arc<AtomicBool> {
-        let mut known = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(labels).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let deleted = Arc::default();
-            known.insert(labels.clone(), Arc::downgrade(&deleted));
-            deleted
+    /// What all meters of a version share.
+    pub(super) fn shared(&self, labels: &VersionLabels) -> Arc<SharedMeters> {
+        let shared = &mut self.versions().shared;
+        shared.get(labels).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let new = Arc::default();
+            shared.retain(|_, meters| meters.strong_count() > 0);
+            shared.insert(labels.clone(), Arc::downgrade(&new));
+            new
         })
     }
 
-    /// Metrics in no registry, so that nobody reads them.
-    pub(super) fn unregistered() -> Self {
+    /// The labels under which a version is counted: its own if there is room for its series.
+    pub(super) fn admitted(&self, labels: &VersionLabels) -> VersionLabels {
+        let mut versions = self.versions();
+        if versions.shown.len() < versions.limit {
+            versions.shown.insert(labels.clone());
+        }
+        if versions.shown.contains(labels) { labels.clone() } else { VersionLabels::other() }
+    }
+
+    fn versions(&self) -> MutexGuard<'_, Versions> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Metrics in no registry, so that nobody reads them. Up to `limit` versions have series of their own.
+    pub(super) fn unregistered(limit: usize) -> Self {
         let stages: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(0.000_002, 4.0, 12));
         let seconds: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(0.000_1, 2.0, 18));
         let rows: fn() -> AtomicHistogram = || AtomicHistogram::new(exponential_buckets(1.0, 4.0, 12));
@@ -174,13 +217,13 @@ impl PredictionMetrics {
             queued_rows: Family::default(),
             shed: Family::default(),
             model_bytes: Family::default(),
-            deleted: Arc::default(),
+            versions: Arc::new(Mutex::new(Versions { shared: HashMap::new(), shown: HashSet::new(), limit })),
         }
     }
 
     /// Metrics in a registry.
-    pub(super) fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::unregistered();
+    pub(super) fn register(registry: &mut Registry, limit: usize) -> Self {
+        let metrics = Self::unregistered(limit);
         registry.register("predictions", "Prediction requests by protocol and outcome", metrics.requests.clone());
         let help = "Duration of a prediction request by protocol and outcome";
         registry.register_with_unit("prediction", help, Unit::Seconds, metrics.request_seconds.clone());
@@ -200,7 +243,7 @@ impl PredictionMetrics {
         metrics
     }
 
-    pub(super) fn stage(&self, labels: &VersionLabels, stage: Stage) -> AtomicHistogram {
+    pub(super) fn stage(&self, labels: &VersionLabels, stage: PredictionStage) -> AtomicHistogram {
         let VersionLabels { model, version } = labels.clone();
         self.stage_seconds.get_or_create_owned(&StageLabels { model, version, stage: stage.name() })
     }
@@ -215,33 +258,44 @@ impl PredictionMetrics {
         self.request_rows.get_or_create_owned(&outcome_labels(labels, protocol, Outcome::Answered))
     }
 
-    /// Counts a shed request.
+    /// Counts a shed request of a version that is not loaded.
     pub fn shed(&self, model: &str, version: u32, reason: ShedReason) {
-        self.shed.get_or_create(&ShedLabels { model: model.to_owned(), version, reason: reason.name() }).inc();
+        self.shed_as(&self.admitted(&VersionLabels::new(model, version)), reason);
+    }
+
+    pub(super) fn shed_as(&self, labels: &VersionLabels, reason: ShedReason) {
+        let VersionLabels { model, version } = labels.clone();
+        self.shed.get_or_create(&ShedLabels { model, version, reason: reason.name() }).inc();
     }
 
     /// Drops the series of a deleted version; otherwise every scrape would grow by each model ever trained.
     pub fn forget(&self, model: &str, version: u32) {
-        let labels = VersionLabels { model: model.to_owned(), version };
-        let known = self.deleted.lock().unwrap_or_else(PoisonError::into_inner).remove(&labels);
-        if let Some(deleted) = known.and_then(|deleted| deleted.upgrade()) {
-            deleted.store(true, Ordering::Relaxed);
+        self.forget_labels(&VersionLabels::new(model, version));
+    }
+
+    pub(super) fn forget_labels(&self, labels: &VersionLabels) {
+        let mut versions = self.versions();
+        if let Some(shared) = versions.shared.remove(labels).and_then(|shared| shared.upgrade()) {
+            shared.delete();
         }
-        self.rows.remove(&labels);
-        self.unknown_levels.remove(&labels);
-        self.batches.remove(&labels);
-        self.batch_rows.remove(&labels);
-        self.queued_rows.remove(&labels);
-        self.model_bytes.remove(&labels);
-        for stage in Stage::ALL.map(Stage::name) {
-            self.stage_seconds.remove(&StageLabels { model: model.to_owned(), version, stage });
+        versions.shown.remove(labels);
+        drop(versions);
+        self.rows.remove(labels);
+        self.unknown_levels.remove(labels);
+        self.batches.remove(labels);
+        self.batch_rows.remove(labels);
+        self.queued_rows.remove(labels);
+        self.model_bytes.remove(labels);
+        let VersionLabels { model, version } = labels.clone();
+        for stage in PredictionStage::ALL.map(PredictionStage::name) {
+            self.stage_seconds.remove(&StageLabels { model: model.clone(), version: version.clone(), stage });
         }
         for reason in ShedReason::ALL.map(ShedReason::name) {
-            self.shed.remove(&ShedLabels { model: model.to_owned(), version, reason });
+            self.shed.remove(&ShedLabels { model: model.clone(), version: version.clone(), reason });
         }
         for protocol in Protocol::ALL {
             for outcome in Outcome::ALL {
-                let labels = outcome_labels(&labels, protocol, outcome);
+                let labels = outcome_labels(labels, protocol, outcome);
                 self.requests.remove(&labels);
                 self.request_seconds.remove(&labels);
                 self.request_rows.remove(&labels);

@@ -1,13 +1,13 @@
 //! All guarantees, in a fixed order.
 
-use super::ours::{certificate, conformal, fresh_features, jackknife, relative};
+use super::ours::{certificate, certificate_scaled, conformal, fresh_features, jackknife, relative};
 use super::papers::avron::risk_inflation;
 use super::papers::{avron, li, rudi_rosasco, shahrampour_kolouri, wang};
 use super::statement::remedy::complete;
-use super::{Circumstances, Evidence, Guarantee, SamplingKind};
+use super::{Circumstances, Evidence, Guarantee, RowAccess, SamplingKind};
 
 /// The ids of all guarantees, in the order of [`Catalogue::guarantees`].
-pub const IDS: [&str; 23] = [
+pub const IDS: [&str; 24] = [
     "wang.theorem1",
     "wang.theorem1_sharp",
     "wang.remark1",
@@ -27,6 +27,7 @@ pub const IDS: [&str; 23] = [
     "avron.lemma6",
     "avron.lemma2",
     "bochner.certificate_mean",
+    "bochner.certificate_scaled",
     "bochner.certificate_tolerance",
     "bochner.jackknife",
     "bochner.fresh_features",
@@ -39,6 +40,13 @@ pub struct Catalogue {
     pub guarantees: Vec<Guarantee>,
     /// The ids of those that become available by measuring the training rows.
     pub needing_rows: Vec<&'static str>,
+}
+
+impl Catalogue {
+    /// Whether a certify job can still measure something that matters.
+    pub fn is_certifiable(&self, rows: RowAccess) -> bool {
+        rows == RowAccess::Kept && self.needing_rows.iter().any(|id| id.contains("certificate"))
+    }
 }
 
 /// Every guarantee for a model, including those that do not apply or lack a measurement; these say what to do.
@@ -83,6 +91,7 @@ fn with_features(evidence: &Evidence, delta: f64, share: f64) -> Vec<Guarantee> 
         avron::lemma6(evidence, delta),
         risk_inflation::lemma2(evidence, delta),
         certificate::certificate_mean(evidence, delta),
+        certificate_scaled::certificate_scaled(evidence, certificate_scaled::BAR_SHARE, delta),
         certificate::certificate_tolerance(evidence, share, delta),
         jackknife::jackknife(evidence),
         fresh_features::fresh_features(evidence),

@@ -1,13 +1,14 @@
 //! What is known about a model: the numbers that every theorem reads. `None` means not measured.
 
+use super::choices::Choices;
+use super::distance_evidence::{CertificateEvidence, ErrorEstimates, ExactEvidence, KernelEvidence};
 use super::spectrum::{ExponentFit, decay_exponent};
-use serde::{Deserialize, Serialize};
 
 /// Leverages above this share of their ceiling are left out of the exponent fit: the ceiling flattens them.
 const LARGEST_FREE_LEVERAGE: f64 = 0.5;
 
 /// The results of a training run and of later measurements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools)] // each decides one assumption
 pub struct Evidence {
     /// n, the training rows.
@@ -42,9 +43,7 @@ pub struct Evidence {
     pub weight_norm_square: Option<f64>,
     /// μ₁ ≥ μ₂ ≥ … of G = ΨᵀΨ/n.
     pub spectrum: Option<Vec<f64>>,
-    /// Eigenvalues up to this share of μ₁ may be rounding errors of the arithmetic that made G. Not stored: it follows
-    /// from the precision of the model.
-    #[serde(skip)]
+    /// Eigenvalues up to this share of μ₁ may be rounding errors of the arithmetic that made G.
     pub spectrum_floor: f64,
     /// Measurements of the exact kernel matrix.
     pub kernel: Option<KernelEvidence>,
@@ -60,26 +59,41 @@ pub struct Evidence {
     pub calibration_scores: Option<Vec<f64>>,
     /// The unit of the calibration scores.
     pub score_unit: ScoreUnit,
-    /// Whether labels are predicted; a ridge fit can predict them too. Not stored, like the fields below: it follows
-    /// from other parts of the model.
-    #[serde(skip)]
+    /// (λ, Σ of the leverages of the pool at that λ), where features were chosen from one.
+    pub pool_degrees: Vec<(f64, f64)>,
+    /// Draws that were enough in trials on some rows, and the number of these rows.
+    pub enough_features: Option<(f64, usize)>,
+    /// Whether labels are predicted; a ridge fit can predict them too.
     pub predicts_labels: bool,
     /// Whether rows were added to an earlier fit, which may already contain the held-out rows.
-    #[serde(skip)]
     pub rows_added: bool,
     /// k(x, x), if it is the same for all x.
-    #[serde(skip)]
     pub kernel_diagonal: Option<f64>,
+    /// By what rows were split into those that were fitted and those that were held out.
+    pub rows_split: RowsSplit,
+}
+
+/// By what rows were split. A split by time or by group says that rows depend on it, so that theorems on
+/// independent or exchangeable rows do not cover them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowsSplit {
+    /// At random.
+    AtRandom,
+    /// By time: held-out rows are later than fitted ones, and new rows later than both.
+    ByTime,
+    /// By group: rows of a group may depend on each other.
+    ByGroup,
 }
 
 /// Which data the features were chosen by. This decides which theorems cover them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SamplingKind {
     /// None: drawn from the spectral density of the kernel.
     DataIndependent,
     /// Inputs: drawn by leverage and reweighted, which keeps the kernel.
     LeverageWeighted,
-    /// Inputs: the best are kept without reweighting, which changes the kernel.
+    /// Inputs, in another way: the best are kept without reweighting, which changes the kernel, or the range of the
+    /// inputs chose the density.
     ChosenByInputs,
     /// Inputs and targets.
     ChosenByTargets,
@@ -87,19 +101,8 @@ pub enum SamplingKind {
     NoFeatures,
 }
 
-/// What scaling, imputation, bandwidth and λ were chosen from. This decides which theorems cover them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Choices {
-    /// Nothing: they were fixed before any row was seen.
-    FixedInAdvance,
-    /// The inputs of the training rows.
-    FromInputs,
-    /// The targets too, or the feature draws of the model.
-    FromTargets,
-}
-
 /// The unit of the calibration scores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScoreUnit {
     /// The unit of the target; for labels, a probability.
     Own,
@@ -110,7 +113,7 @@ pub enum ScoreUnit {
 }
 
 /// The loss that is minimised beside λ‖w‖².
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
     /// (y − f)².
     Squared,
@@ -134,43 +137,8 @@ impl LossKind {
     }
 }
 
-/// A number that was computed exactly or estimated with random probes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The number or its estimate.
-    pub value: f64,
-    /// 0 if the value is exact.
-    pub standard_error: f64,
-}
-
-/// Measurements of the kernel matrix K of the training rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KernelEvidence {
-    /// s_λ = Tr K(K + nλI)⁻¹.
-    pub dimension: Estimate,
-    /// μ₁ of K/n.
-    pub largest: Option<f64>,
-    /// Δ between K̃ + nλI and K + nλI, measured.
-    pub spectral_delta: Option<f64>,
-}
-
-/// Measurements of the exact solution α = (K + nλI)⁻¹y.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExactEvidence {
-    /// Q = αᵀKα.
-    pub quadratic_form: f64,
-    /// ‖Kα‖².
-    pub fitted_square: Option<f64>,
-    /// fᵀ(K + nλI)⁻¹f at f = Kα.
-    pub fitted_form: Option<f64>,
-    /// ‖y − (K + nλI)α‖/‖y‖.
-    pub relative_residual: f64,
-    /// Mean of (f_s − f)² over held-out rows.
-    pub held_out_error: Option<f64>,
-}
-
 /// Measurements of a pool of candidate features.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PoolEvidence {
     /// M₀, the candidates.
     pub candidate_count: usize,
@@ -184,35 +152,15 @@ pub struct PoolEvidence {
     pub largest_leverages: Vec<(f64, f64)>,
 }
 
-/// Estimates of E(f_s − f)² without proof.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ErrorEstimates {
-    /// From leaving out features.
-    pub jackknife: Option<f64>,
-    /// From unused features.
-    pub fresh_features: Option<f64>,
-}
-
-/// |f_s − f̂| on held-out rows, with f̂ the exact method up to the error of its solver. With several targets,
-/// Euclidean norms over them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CertificateEvidence {
-    /// |f_s − f̂|, ascending.
-    pub differences: Vec<f64>,
-    /// Mean of (f_s − f̂)², both clipped to the range of the training targets.
-    pub clipped_mean_square: f64,
-    /// Sample variance of the same squares, divisor one less than their count.
-    pub clipped_square_variance: f64,
-    /// B, the width of that range; for several targets the root of the sum of their squares.
-    pub clip_width: f64,
-    /// ε ≥ |f̂ − f| at every input.
-    pub solver_slack: f64,
-}
-
 /// The most rows that Δ is measured on: two full matrices are held in memory.
 pub const SPECTRAL_ROWS: usize = 1_000;
 
 impl Evidence {
+    /// Whether held-out rows can be taken to be like new ones.
+    pub fn split_at_random(&self) -> bool {
+        self.rows_split == RowsSplit::AtRandom
+    }
+
     /// The number of rows that Δ is measured on.
     pub fn spectral_rows(&self) -> usize {
         self.sample_count.min(SPECTRAL_ROWS)
@@ -237,14 +185,14 @@ impl Evidence {
         }
     }
 
-    /// d(λ) = s_λ of the kernel if it is known, otherwise of G, which is biased low for few features. The flag says
-    /// whether it is exact.
+    /// d(λ) = s_λ of the kernel if it is known, otherwise of the pool that features were chosen from, otherwise of G;
+    /// both are biased low for few features. The flag says whether it is exact.
     pub(super) fn effective_dimension(&self) -> Option<(f64, bool)> {
         if let Some(kernel) = &self.kernel {
             return Some((kernel.dimension.value, kernel.dimension.standard_error == 0.0));
         }
-        let spectrum = self.spectrum.as_ref()?;
-        Some((super::spectrum::effective_dimension(spectrum, self.ridge), false))
+        let of_features = || Some(super::spectrum::effective_dimension(self.spectrum.as_ref()?, self.ridge));
+        self.pool_degrees_at(self.ridge).or_else(of_features).map(|degrees| (degrees, false))
     }
 
     /// α̂: F∞(λ) of the order λ^(−α). No leverage exceeds 1, so those near 1 reflect the number of draws and are left
@@ -267,6 +215,7 @@ impl Evidence {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::theory::Estimate;
 
     /// A ridge fit with plain sampling and no measurements: 300 rows, 200 phase features.
     pub(crate) fn ridge_fit() -> Evidence {
@@ -295,9 +244,12 @@ pub(super) mod tests {
             certificate: None,
             calibration_scores: None,
             score_unit: ScoreUnit::Own,
+            pool_degrees: Vec::new(),
+            enough_features: None,
             predicts_labels: false,
             rows_added: false,
             kernel_diagonal: Some(1.0),
+            rows_split: RowsSplit::AtRandom,
         }
     }
 

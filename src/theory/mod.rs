@@ -37,6 +37,15 @@ pub mod ours;
 /// The numbers that every theorem reads.
 mod evidence;
 
+/// Those about the distance to the exact method.
+mod distance_evidence;
+
+/// What the kernel and λ of a model were chosen from.
+mod choices;
+
+/// What a pool of candidates tells about the effective dimension.
+mod pool_dimension;
+
 /// Bounds on the exact solution that account for the solver's residual.
 mod solution;
 
@@ -56,16 +65,18 @@ mod summary;
 pub mod plan;
 
 pub use catalogue::{Catalogue, IDS, guarantees};
-pub use evidence::{
-    CertificateEvidence, Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind,
-    PoolEvidence, SPECTRAL_ROWS, SamplingKind, ScoreUnit,
+pub use choices::Choices;
+pub use distance_evidence::{
+    CertificateDetail, CertificateEvidence, ErrorEstimates, Estimate, ExactEvidence, JackknifeDetail, KernelEvidence,
+    ScaledDifferences,
 };
+pub use evidence::{Evidence, LossKind, PoolEvidence, RowsSplit, SPECTRAL_ROWS, SamplingKind, ScoreUnit};
 pub use spectral_profile::{
     DimensionCurve, DimensionPoint, Eigenvalues, LeverageCurve, LeveragePoint, Missing, Ranked, Regime,
     SpectralProfile, spectral_profile,
 };
 pub use statement::guarantee::{Assumption, AssumptionState, Form, Guarantee, Status};
-pub use statement::remedy::{Circumstances, Lack, RowAccess};
+pub use statement::remedy::{Circumstances, JACKKNIFE_ROWS, Lack, RowAccess};
 pub use statement::words::SMALLEST_DELTA;
 pub use summary::{
     Claim, DistanceSource, Facts, Fit, Needs, RandomFeatures, Summary, best_first, looseness, needs, summarize,

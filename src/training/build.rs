@@ -7,13 +7,18 @@ use super::fit::{Fit, Learned};
 use super::rows::run::Run;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Part};
-use crate::model::{FitReport, FittedModel, InputPipeline};
+use crate::model::{
+    CrossValidation, FeatureTrials, FitReport, FittedModel, InputPipeline, MetricReport, SearchReport, Selection,
+};
+use crate::theory::{Evidence, PoolEvidence};
 
 /// The version that rows were added to.
 pub(super) struct BaseVersion {
     pub(super) version: u32,
     /// Rows that were added to its fit.
     pub(super) added_rows: usize,
+    /// Rows that were kept apart when it was first trained.
+    pub(super) design_rows: usize,
 }
 
 /// Everything a model is made of but its inputs.
@@ -24,6 +29,8 @@ pub(super) struct ModelParts<'a> {
     pub(super) spec: (&'a TrainSpec, String),
     /// Id of the dataset.
     pub(super) dataset: &'a str,
+    pub(super) metric: Option<MetricReport>,
+    pub(super) search: Option<SearchReport>,
     /// Of the inputs over the training rows.
     pub(super) moments: &'a [ColumnMoments],
     pub(super) fit: Fit,
@@ -33,23 +40,34 @@ pub(super) struct ModelParts<'a> {
     pub(super) comparison: Option<Comparison>,
     /// Of an update.
     pub(super) base: Option<BaseVersion>,
+    /// How rows chose the features, if they did, and what their pool tells.
+    pub(super) chosen: (Option<Selection>, Option<PoolEvidence>),
+    /// How rows settled the count or the sampling, if they did.
+    pub(super) trials: Option<FeatureTrials>,
+    /// If the spec asks for one.
+    pub(super) cross_validation: Option<CrossValidation>,
     pub(super) warnings: Vec<String>,
 }
 
 impl ModelParts<'_> {
     pub(super) fn build(self, inputs: InputPipeline) -> FittedModel {
-        let Self { run, learner, spec: (spec, json), fit, fitted, assessment, comparison, base, mut warnings, .. } =
-            self;
+        let Self { run, learner, spec: (spec, json), fit, fitted, assessment, comparison, base, .. } = self;
+        let ((selection, pool), mut warnings) = (self.chosen, self.warnings);
         let evidence = evidence(spec, learner.loss_kind(), &fit, &fitted, &assessment, comparison.as_ref());
+        let pool_degrees = selection.as_ref().map_or_else(Vec::new, |selection| selection.degrees.clone());
+        let enough_features =
+            self.trials.as_ref().and_then(|trials| trials.enough_draws(fit.map.kind.columns_per_draw()));
+        let evidence = Evidence { pool: pool.or(evidence.pool), pool_degrees, enough_features, ..evidence };
         let (measured, missing) = comparison.map_or_else(Default::default, |found| (found.measured, found.warnings));
         warnings.extend(missing);
         let report = FitReport {
             training_rows: fitted.count,
             base_version: base.as_ref().map(|base| base.version),
-            added_rows: base.map(|base| base.added_rows),
+            added_rows: base.as_ref().map(|base| base.added_rows),
             validation_rows: run.rows.count(Part::Validation),
             calibration_rows: run.rows.count(Part::Calibration),
             unlabelled_rows: run.rows.count(Part::Unlabelled),
+            design_rows: base.map_or(run.rows.count(Part::Design), |base| base.design_rows),
             input_dim: inputs.input_dim(),
             constant_inputs: inputs.scaling.constant_count(),
             filled_cells: self.moments.iter().map(ColumnMoments::missing).sum(),
@@ -73,6 +91,8 @@ impl ModelParts<'_> {
             inputs,
             missing: spec.missing,
             map: fit.map,
+            selection,
+            trials: self.trials,
             precision: fit.precision,
             weights: fit.weights,
             intercepts: fit.intercepts,
@@ -82,10 +102,13 @@ impl ModelParts<'_> {
             spec: json,
             dataset: self.dataset.to_owned(),
             report,
+            metric: self.metric,
+            search: self.search,
+            explanations: assessment.explanations,
+            cross_validation: self.cross_validation,
             failure_probability: spec.guarantees.delta,
             evidence: Some(evidence),
             measured,
         }
-        .with_whole_evidence()
     }
 }

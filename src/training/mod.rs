@@ -6,6 +6,9 @@ mod spec;
 /// Blocks and samples of rows, and the passes over them.
 mod rows;
 
+/// Choosing features from a pool.
+mod choose;
+
 /// Choosing what the spec leaves open, and fitting the weights.
 mod fit;
 
@@ -27,14 +30,29 @@ mod build;
 /// A request for a plan.
 mod plan_request;
 
+/// The same training on all folds but one.
+mod cross_validation;
+
 /// Adds rows to a fitted model.
 mod update;
 
+/// Samplings next to each other.
+mod compare;
+
 pub use assess::recertify::recertify;
+pub use compare::{CompareSpec, Comparison, Repetition, Summary, Trial, compare, estimate_comparison};
+pub(crate) use fit::bandwidth::mean_absolute_difference;
 pub use plan_request::PlanRequest;
+pub use spec::check_kernel::samplings;
+pub use spec::effort::Effort;
 pub use spec::learner::Learner;
 pub use spec::memory::{estimate_certification, estimate_memory};
-pub use spec::rules::{BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule};
+pub use spec::open_choices::OpenChoices;
+pub use spec::pool::{LARGEST_POOL, PoolSpec};
+pub use spec::rules::{
+    BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LARGEST_EXACT_ROWS, LambdaRule, MetricRule,
+};
+pub use spec::shares::split_rule::SplitRule;
 pub use spec::train_spec::{SpecLimits, TrainSpec};
 pub use stage::{Observer, Stage, TrainError, Trained};
 pub use train::{Resources, train};

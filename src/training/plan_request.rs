@@ -1,10 +1,12 @@
 //! A request for a plan: raw JSON to the numbers the theorems need.
 
 use super::spec::check_kernel::{check_kernel, check_map};
+use super::spec::effort::Effort;
 use super::spec::fields::Fields;
 use super::spec::rules::check_delta;
-use super::spec::train_spec::default_training_rows;
+use super::spec::shares::default_training_rows;
 use crate::dataset::{Encoding, Roles, Schema, Task};
+use crate::features::KernelShape;
 use crate::request::problem::Problem;
 use crate::theory::papers::avron::SMALLEST_DIMENSION;
 use crate::theory::papers::rudi_rosasco::Regularity;
@@ -27,7 +29,7 @@ impl PlanRequest {
         let known =
             ["dataset", "n", "d", "y_mean_square", "kernel", "map", "lambda", "delta", "effective_dimension", "target"];
         let plan = Fields::new("", Some(raw), &known, &problems);
-        let kernel = check_kernel(&plan.object("kernel", &["name", "nu", "order"]));
+        let kernel = check_kernel(&plan.object("kernel", &["name", "nu", "order"]), Effort::Fast);
         let map = check_map(&plan, kernel);
         if map.bound(kernel).is_none() {
             plan.problem(
@@ -74,6 +76,7 @@ impl PlanRequest {
                 failure_probability: check_delta(&plan),
                 target_mean_square: y_mean_square,
                 effective_dimension: dimension,
+                gaussian: kernel == KernelShape::Gaussian,
             },
             target: check_target(&plan),
         };
@@ -134,5 +137,5 @@ fn sizes(schema: &Schema) -> (u64, u64, f64) {
             more => 4.0 * (1.0 - 1.0 / more as f64),
         },
     };
-    (rows, Encoding::of(schema, &Roles::of(schema, None)).input_dim() as u64, variance)
+    (rows, Encoding::of(schema, &Roles::of(schema, None, None)).input_dim() as u64, variance)
 }

@@ -11,6 +11,8 @@ pub enum Stage {
     Scale,
     /// Searches scaling and bandwidth.
     Search,
+    /// Chooses features from a pool.
+    Choose,
     /// Makes features and sums up their Gram matrix.
     Accumulate,
     /// Solves for the weights.
@@ -19,6 +21,10 @@ pub enum Stage {
     Evaluate,
     /// Solves the exact kernel system and compares the model with it.
     Certify,
+    /// Fits and tests one sampling after the other.
+    Compare,
+    /// Trains on all folds but one, and tests on that one.
+    CrossValidate,
 }
 
 impl Stage {
@@ -27,10 +33,13 @@ impl Stage {
         match self {
             Self::Scale => "scale",
             Self::Search => "search",
+            Self::Choose => "choose",
             Self::Accumulate => "accumulate",
             Self::Solve => "solve",
             Self::Evaluate => "evaluate",
             Self::Certify => "certify",
+            Self::Compare => "compare",
+            Self::CrossValidate => "cross_validate",
         }
     }
 }
@@ -93,6 +102,8 @@ pub struct Trained {
     pub model: FittedModel,
     /// Seconds by stage, in order.
     pub stage_seconds: Vec<(Stage, f64)>,
+    /// Seconds of each candidate of a search for the kernel, in the order of the report.
+    pub candidate_seconds: Vec<f64>,
 }
 
 /// Measures stages.

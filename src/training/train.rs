@@ -1,22 +1,31 @@
 //! One line per stage: split, scale, search, accumulate, solve, evaluate, certify.
 
-use super::TrainSpec;
 use super::assess::assessment::Assessment;
 use super::assess::comparison::{Compared, Comparison};
 use super::assess::evidence::FittedRows;
 use super::assess::scored_function::ScoredFunction;
 use super::build::ModelParts;
+use super::choose::trials::settle;
+use super::choose::{Chosen, choose_features};
+use super::cross_validation::cross_validate;
+use super::fit::Fit;
+use super::fit::choosing_rows::ChoosingRows;
 use super::fit::classifier::Classification;
 use super::fit::exact::fit_exactly;
 use super::fit::kernel_choice::KernelChoice;
+use super::fit::lambda_choice::LambdaChoice;
 use super::fit::predicted_targets::PredictedTargets;
 use super::fit::ridge::fit;
 use super::fit::search::CodedRows;
-use super::rows::parted_rows::{PartedRows, groups};
+use super::rows::parted_rows::PartedRows;
+use super::rows::parting::SplitKeys;
 use super::rows::run::Run;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::warnings::warnings;
-use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Schema, Task, split};
+use super::{Learner, TrainSpec};
+use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Schema};
+use crate::features::{ChosenBy, FeatureMap};
+use crate::model::{CrossValidation, SearchReport};
 
 /// What a training run may use.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +40,7 @@ pub struct Resources {
 /// Trains on `rows`. The model depends on the rows, the spec and the seed alone.
 ///
 /// ```
-/// use bochner::dataset::{Column, ColumnKind, Rows, Schema, Task};
+/// use bochner::dataset::{Column, ColumnKind, ColumnReading, Rows, Schema, Task};
 /// use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainSpec, train};
 ///
 /// /// y = x² at 100 points; the target is the last column.
@@ -73,9 +82,10 @@ pub struct Resources {
 ///     max: None,
 ///     mean: None,
 ///     std: None,
+///     reading: ColumnReading::default(),
 /// };
 /// let columns = vec![column("x"), column("y")];
-/// let schema = Schema { columns, targets: vec![1], task: Task::Regression, row_count: 100 };
+/// let schema = Schema { columns, targets: vec![1], task: Task::Regression, row_count: 100, findings: vec![] };
 /// let spec = TrainSpec::check("", None, SpecLimits { feature_count: 4096 }).unwrap();
 /// let resources = Resources { threads: 1, cache_bytes: 1 << 20 };
 /// let trained = train(&Parabola, &schema, "parabola", &spec, resources, &Silent).unwrap();
@@ -91,103 +101,121 @@ pub fn train(
 ) -> Result<Trained, TrainError> {
     let mut clock = Clock::start();
     observer.progress(Stage::Scale, 0.0);
+    let spec = &spec.for_rows(schema);
+    let keys = SplitKeys::read(rows, schema, spec)?;
+    let parts = keys.parts(spec.held_out(schema.task), spec.seed)?;
+    keys.check_labels(rows, (schema, spec), &parts)?;
+    clock.lap(Stage::Scale);
+    let cross_validation = cross_validate(rows, schema, spec, &keys, resources, observer)?;
+    if cross_validation.is_some() {
+        clock.lap(Stage::CrossValidate);
+    }
+    drop(keys);
+    let rows = PartedRows::new(rows, spec.roles(schema), parts);
+    train_on(rows, (schema, dataset), spec, cross_validation, resources, observer, clock)
+}
+
+/// Trains on rows that are split already.
+pub(super) fn train_on(
+    rows: PartedRows,
+    (schema, dataset): (&Schema, &str),
+    spec: &TrainSpec,
+    cross_validation: Option<CrossValidation>,
+    resources: Resources,
+    observer: &dyn Observer,
+    mut clock: Clock,
+) -> Result<Trained, TrainError> {
+    observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
     let encoding = Encoding::of(schema, &spec.roles(schema));
-    let run = Run { rows: parted(rows, schema, spec)?, threads: resources.threads, observer, class_weights: None };
-    let (moments, targets) = run.moments(&encoding)?;
-    check_learnable(&run, &encoding, &moments, schema, &targets)?;
-    let PredictedTargets { head, coding, classes, class_weights } =
-        PredictedTargets::of(schema, &targets, &run, spec.class_weight)?;
-    let run = &Run { class_weights, ..run };
+    let run = Run { rows, threads: resources.threads, observer, class_weights: None };
+    let columns = (schema, &encoding);
+    let design = ChoosingRows::design(&run, columns, spec)?;
+    let training = ChoosingRows::of(run, columns, spec, "training")?;
     clock.lap(Stage::Scale);
 
-    let KernelChoice { scaling, inputs, kernel } = KernelChoice::make(run, &encoding, &moments, &coding, spec)?;
-    let spec = &TrainSpec { scaling: Some(scaling), ..spec.clone() };
+    let choosing = design.as_ref().unwrap_or(&training);
+    let KernelChoice { scaling, inputs, kernel, metric, unweighted, search } =
+        choosing.choose_kernel(&encoding, spec)?;
+    let (search, candidate_seconds) = search.unzip();
+    let spec = &TrainSpec { scaling: Some(scaling), kernel: kernel.shape(), ..spec.clone() };
     clock.lap(Stage::Search);
 
-    let map = spec.sample_map(kernel, spec.feature_count, inputs.input_dim());
-    let coded = CodedRows { run, inputs: &inputs, coding: &coding };
-    let fit = match (learner.loss(), &classes, head.labels()) {
-        (Some(loss), Some(classes), Some(labels)) => {
-            Classification { run, inputs: &inputs, map, labels, loss, classes, resources }.fit(spec, &mut clock)?
-        }
-        _ if spec.is_exact() => fit_exactly(&coded, spec, map, resources, &mut clock)?,
-        _ => fit(&coded, spec, map, &mut clock)?,
-    };
+    let ChoosingRows { run, moments, targets, .. } = &training;
+    let coding = &targets.coding;
+    let coded = CodedRows { run, inputs: &inputs, coding };
+    let count = run.rows.count(Part::Training);
+    let choosing_rows = CodedRows { run: &choosing.run, inputs: &inputs, coding: &choosing.targets.coding };
+    let (settled, trials) = settle(&choosing_rows, spec, kernel, count)?;
+    let spec = &settled;
+    let Chosen { map, selection, pool } = choose_features(&coded, spec, kernel)?;
+    clock.lap(Stage::Choose);
+
+    let search_map = spec.search_map(&map);
+    let found = search.as_ref().map(SearchReport::lambda);
+    let lambda = choosing.choose_lambda((&inputs, search_map, found), (spec, learner), count, resources)?;
+    drop(design);
+    clock.lap(Stage::Search);
+
+    let fit = fit_weights(&coded, (targets, learner), spec, (map, lambda), resources, &mut clock)?;
 
     let function = ScoredFunction::new(fit.function(&inputs));
-    let assessment = Assessment::make(run, &function, (&fit, head), (spec, learner), Some(&coding))?;
+    let assessment = Assessment::make(run, &function, (&fit, targets.head.clone()), (spec, learner), Some(coding))?;
     clock.lap(Stage::Evaluate);
 
     let weighted = spec.sample_weight.is_some() || run.class_weights.is_some();
-    let fitted = FittedRows { count: run.rows.count(Part::Training), weighted, added: false };
+    let levels = encoding.columns.iter().any(|column| !column.levels.is_empty());
+    let filled_cells = moments.iter().map(ColumnMoments::missing).sum();
+    let fitted = FittedRows { count, weighted, added: false, choices: spec.choices(filled_cells, levels) };
     let comparable = fit.ridge().is_some() && !weighted && fitted.count <= spec.guarantees.exact_rows;
-    let compared = Compared { run, function: &function, coding: &coding, lambda: fit.lambda, resources };
+    let expected = assessment.estimates.jackknife;
+    let unlabelled = fitted.choices.spares_unlabelled_rows() && spec.sampling.chosen_by() == ChosenBy::Nothing;
+    let lambda = fit.lambda;
+    let compared = Compared { run, function: &function, coding, lambda, expected, unlabelled, resources };
     let comparison: Option<Comparison> = if comparable { Some(compared.compare()?) } else { None };
     clock.lap(Stage::Certify);
 
-    let warnings = warnings(&inputs.scaling, &moments, spec, kernel.bandwidth(), &fit);
+    let calibrated = assessment.scores.is_some();
+    let inputs_seen = (&unweighted, moments.as_slice(), &encoding);
+    let warnings = warnings(schema, inputs_seen, spec, kernel.bandwidth(), (&fit, calibrated));
     let spec_json = spec.clone().for_task(schema.task).to_json().to_string();
     let parts = ModelParts {
         run,
         learner,
         spec: (spec, spec_json),
         dataset,
-        moments: &moments,
+        metric,
+        search,
+        moments,
         fit,
         fitted,
         assessment,
         comparison,
         base: None,
+        chosen: (selection, pool),
+        trials,
+        cross_validation,
         warnings,
     };
-    Ok(Trained { model: parts.build(inputs), stage_seconds: clock.laps })
+    let candidate_seconds = candidate_seconds.unwrap_or_default();
+    Ok(Trained { model: parts.build(inputs), stage_seconds: clock.laps, candidate_seconds })
 }
 
-/// The rows with the part each belongs to.
-fn parted<'a>(rows: &'a dyn Rows, schema: &Schema, spec: &TrainSpec) -> Result<PartedRows<'a>, TrainError> {
-    let roles = spec.roles(schema);
-    let all_alike = schema.task == Task::Regression && schema.target_columns().all(|target| target.missing == 0);
-    let groups = if all_alike {
-        vec![Some(0); rows.row_count()]
-    } else {
-        groups(rows, &roles, schema.task == Task::Classification)?
-    };
-    let parts = split(&groups, spec.held_out(schema.task), spec.seed);
-    Ok(PartedRows::new(rows, roles, parts))
-}
-
-/// Refuses rows that hold nothing to learn.
-fn check_learnable(
-    run: &Run,
-    encoding: &Encoding,
-    moments: &[ColumnMoments],
-    schema: &Schema,
-    targets: &[ColumnMoments],
-) -> Result<(), TrainError> {
-    let refuse = |detail: &str| Err(TrainError::Data(detail.to_owned()));
-    if let Some(input) = moments.iter().position(|moments| !moments.variance().is_finite()) {
-        let name = encoding.column_of(input).map_or("?", |column| column.name.as_str());
-        return refuse(&format!(
-            "the values of column '{name}' are so large that their squares overflow; divide them by a constant"
-        ));
+/// Weights for the features of a map at the λ that was chosen, by a learner.
+pub(super) fn fit_weights(
+    rows: &CodedRows,
+    (targets, learner): (&PredictedTargets, Learner),
+    spec: &TrainSpec,
+    (map, lambda): (FeatureMap, LambdaChoice),
+    resources: Resources,
+    clock: &mut Clock,
+) -> Result<Fit, TrainError> {
+    let (run, inputs) = (rows.run, rows.inputs);
+    match (learner.loss(), &targets.classes, targets.head.labels()) {
+        (Some(loss), Some(classes), Some(labels)) => {
+            Classification { run, inputs, map, labels, loss, classes, resources }.fit(lambda, clock)
+        }
+        _ if spec.is_exact() => fit_exactly(rows, spec, (map, lambda), resources, clock),
+        _ => fit(rows, spec, map, lambda, clock),
     }
-    let named = || schema.target_columns().map(|column| &column.name).zip(targets);
-    if let Some((name, _)) = named().find(|(_, moments)| !moments.variance().is_finite()) {
-        return refuse(&format!(
-            "the values of target '{name}' are so large that their squares overflow; divide them by a constant"
-        ));
-    }
-    if run.rows.count(Part::Training) < 2 {
-        return refuse("fewer than two rows are left to train on; upload more rows or hold out fewer");
-    }
-    if moments.iter().all(ColumnMoments::is_constant) {
-        return refuse("no input varies over the training rows; upload columns that vary");
-    }
-    if let Some((name, _)) = named().find(|(_, moments)| moments.is_constant()) {
-        return refuse(&format!(
-            "the target '{name}' is the same in every training row; choose another target or upload more rows"
-        ));
-    }
-    Ok(())
 }

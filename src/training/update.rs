@@ -1,7 +1,6 @@
 //! Rows added to a model from its kept statistics: equal, to rounding, to fitting all rows at once with
 //! the same inputs and features.
 
-use super::TrainSpec;
 use super::assess::assessment::Assessment;
 use super::assess::evidence::FittedRows;
 use super::assess::scored_function::ScoredFunction;
@@ -12,8 +11,10 @@ use super::rows::parted_rows::{PartedRows, groups};
 use super::rows::run::Run;
 use super::spec::check_dataset::check_weight;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
-use crate::dataset::{Alignment, Part, Rows, Schema, Task, split};
+use super::{LambdaRule, TrainSpec};
+use crate::dataset::{Alignment, ColumnMoments, HeldOut, Part, Rows, Schema, Task, split};
 use crate::model::{FittedModel, MissingRule};
+use crate::theory::Choices;
 
 /// How the columns of a dataset become those of a model; an error lists every reason why they cannot.
 pub fn alignment(model: &FittedModel, spec: &TrainSpec, schema: &Schema) -> Result<Alignment, Vec<String>> {
@@ -55,39 +56,93 @@ pub fn update(
     let statistics = statistics.ok_or_else(|| {
         TrainError::Data("the model keeps no statistics to add rows to; train it with updatable: true".into())
     })?;
+    let spec = &TrainSpec { kernel: model.map.kernel.shape(), ..spec.settled(model.trials.as_ref()) };
     let alignment = alignment(&model, spec, schema).map_err(|problems| TrainError::Data(problems.join("; ")))?;
     let aligned = alignment.read_as(rows);
     let learner = spec.learner_for(Task::Regression);
-    let parts = split(&groups(&aligned, alignment.roles(), false)?, spec.held_out(Task::Regression), spec.seed);
+    // Nothing is left to choose, so no row is kept apart for it.
+    let held_out = HeldOut { design: 0.0, ..spec.held_out(Task::Regression) };
+    let parts = split(&groups(&aligned, alignment.roles(), false)?, held_out, spec.seed);
     let rows = PartedRows::new(&aligned, alignment.roles().clone(), parts);
     let run = Run { rows, threads, observer, class_weights: None };
-    let (moments, _) = run.moments(&model.inputs.encoding)?;
+    let (moments, _) = run.moments(&model.inputs.encoding, Part::Training)?;
     clock.lap(Stage::Scale);
 
     let base_rows = statistics.gram.sample_count();
     let FittedModel { map, inputs, head, precision, .. } = &model;
     let coded = CodedRows { run: &run, inputs, coding: &statistics.coding };
-    let fit = refit(&coded, spec, map.clone(), &statistics.gram, *precision, &mut clock)?;
+    // A λ that design rows chose stays: they chose it before any row of the fit was seen.
+    let kept = (spec.design_fraction > 0.0).then_some(model.report.lambda);
+    let given = |rows| spec.resolve_lambda(rows).or(kept);
+    let fit = refit(&coded, spec, (map.clone(), *precision), &statistics.gram, given, &mut clock)?;
 
     // The earlier rows are not at hand, so there is no pool of more draws on all of them.
     let function = ScoredFunction::new(fit.function(inputs));
     let assessment = Assessment::make(&run, &function, (&fit, head.clone()), (spec, learner), None)?;
     clock.lap(Stage::Evaluate);
 
+    // The pool that the features were chosen from has not changed.
+    let pool = model.evidence.as_ref().filter(|_| model.selection.is_some()).and_then(|known| known.pool.clone());
     let added_rows = run.rows.count(Part::Training);
     let weighted = spec.sample_weight.is_some();
+    let filled_cells: u64 = moments.iter().map(ColumnMoments::missing).sum();
+    let choices = model.evidence.as_ref().map_or(Choices::FromDraws, |evidence| evidence.choices);
+    let choices = choices_after_update(choices, spec.lambda == LambdaRule::Search, filled_cells > 0);
     let parts = ModelParts {
         run: &run,
         learner,
         spec: (spec, model.spec.clone()),
         dataset,
+        metric: model.metric.clone(),
+        search: model.search.clone(),
         moments: &moments,
         fit,
-        fitted: FittedRows { count: base_rows + added_rows, weighted, added: true },
+        fitted: FittedRows { count: base_rows + added_rows, weighted, added: true, choices },
         assessment,
         comparison: None,
-        base: Some(BaseVersion { version: base_version, added_rows }),
+        base: Some(BaseVersion { version: base_version, added_rows, design_rows: model.report.design_rows }),
+        chosen: (model.selection.clone(), pool),
+        trials: model.trials.clone(),
+        cross_validation: None,
         warnings: vec![NEW_ROWS.to_owned()],
     };
-    Ok(Trained { model: parts.build(inputs.clone()), stage_seconds: clock.laps })
+    Ok(Trained { model: parts.build(inputs.clone()), stage_seconds: clock.laps, candidate_seconds: Vec::new() })
+}
+
+/// What kernel and λ were chosen from once rows are added. A λ that is searched for is that of the smallest GCV on the
+/// sums of the model's own features; missing cells are filled with means of rows of the first fit.
+fn choices_after_update(base: Choices, lambda_searched: bool, filled: bool) -> Choices {
+    match base {
+        Choices::FromDesignRows => base,
+        _ if lambda_searched => Choices::FromDraws,
+        Choices::FixedInAdvance if filled => Choices::FromInputs,
+        Choices::FromList { .. } if filled => Choices::FromTargets,
+        Choices::FixedInAdvance
+        | Choices::FromList { .. }
+        | Choices::FromInputs
+        | Choices::FromTargets
+        | Choices::FromDraws => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_never_makes_a_choice_better_than_it_was() {
+        let listed = Choices::FromList { kernels: 81, lambdas: 1 };
+        for (base, searched, filled, expected) in [
+            (Choices::FromDesignRows, true, true, Choices::FromDesignRows),
+            (Choices::FixedInAdvance, false, false, Choices::FixedInAdvance),
+            (Choices::FixedInAdvance, true, false, Choices::FromDraws),
+            (Choices::FixedInAdvance, false, true, Choices::FromInputs),
+            (listed, false, false, listed),
+            (listed, false, true, Choices::FromTargets),
+            (listed, true, false, Choices::FromDraws),
+            (Choices::FromTargets, false, false, Choices::FromTargets),
+        ] {
+            assert_eq!(choices_after_update(base, searched, filled), expected);
+        }
+    }
 }

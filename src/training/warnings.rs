@@ -2,7 +2,7 @@
 
 use super::TrainSpec;
 use super::fit::{Fit, Learned};
-use crate::dataset::{ColumnMoments, Scaling};
+use crate::dataset::{ColumnKind, ColumnMoments, Encoding, Finding, Scaling, Schema, Severity};
 use crate::features::Precision;
 
 /// Scaled inputs beyond this many standard deviations are outliers.
@@ -13,13 +13,15 @@ const FAR: f64 = 1e5;
 
 /// Of one fit, before its comparison with the exact method.
 pub(super) fn warnings(
-    scaling: &Scaling,
-    moments: &[ColumnMoments],
+    schema: &Schema,
+    inputs: (&Scaling, &[ColumnMoments], &Encoding),
     spec: &TrainSpec,
     bandwidth: Option<f64>,
-    fit: &Fit,
+    (fit, calibrated): (&Fit, bool),
 ) -> Vec<String> {
-    let mut warnings = of_inputs(scaling, moments, bandwidth, fit.precision);
+    let chosen_on = if spec.design_fraction > 0.0 { "design" } else { "training" };
+    let mut warnings = of_table(schema);
+    warnings.extend(of_inputs(inputs, bandwidth, fit.precision, chosen_on));
     match &fit.learned {
         Learned::Ridge(ridge) if spec.spread && ridge.spread.is_none() => {
             warnings.push(
@@ -34,7 +36,7 @@ pub(super) fn warnings(
                         .to_owned(),
                 );
             }
-            if !classifier.lambda_path.is_empty() {
+            if !classifier.lambda_path.is_empty() && spec.design_fraction == 0.0 {
                 warnings.push(
                     "Lambda was chosen on the validation rows, so their errors are slightly too small: measure the \
                      final error on other rows."
@@ -55,6 +57,13 @@ pub(super) fn warnings(
         }
         Learned::Ridge(_) => {}
     }
+    if let (Some(column), true) = (spec.split.column(), calibrated) {
+        warnings.push(format!(
+            "The rows were split by {} ('{column}'), so intervals and label sets have no guaranteed coverage: compare them \
+             with new rows before relying on them.",
+            spec.split.name()
+        ));
+    }
     if fit.best_is_smallest {
         warnings.push(match fit.learned {
             Learned::Exact(_) => {
@@ -69,14 +78,25 @@ pub(super) fn warnings(
     warnings
 }
 
+/// What the quality report of the dataset warns of.
+fn of_table(schema: &Schema) -> Vec<String> {
+    let words = |finding: &Finding| {
+        let place = finding.column.as_ref().map_or(String::new(), |column| format!("Column '{column}': "));
+        format!("{place}{}. {}", finding.detail, finding.action)
+    };
+    schema.findings.iter().filter(|finding| finding.severity == Severity::Warning).map(words).collect()
+}
+
 fn of_inputs(
-    scaling: &Scaling,
-    moments: &[ColumnMoments],
+    (scaling, moments, encoding): (&Scaling, &[ColumnMoments], &Encoding),
     bandwidth: Option<f64>,
     precision: Precision,
+    chosen_on: &str,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let largest = scaling.largest_scaled(moments);
+    // An indicator of a rare level is far from its mean when it is one; that is no outlier.
+    let (scaling, moments) = without_indicators(scaling, moments, encoding);
+    let largest = scaling.largest_scaled(&moments);
     if largest > LARGE {
         warnings.push(format!(
             "The largest scaled input is {largest:.1}, an outlier or a long tail: remove the outlier or take the logarithm \
@@ -92,7 +112,22 @@ fn of_inputs(
     }
     if scaling.constant_count() > 0 {
         let count = scaling.constant_count();
-        warnings.push(format!("{count} inputs are constant over the training rows and have no effect: remove them."));
+        warnings
+            .push(format!("{count} inputs are constant over the {chosen_on} rows and have no effect: remove them."));
     }
     warnings
+}
+
+/// Scaling and moments of the inputs that are not indicators of levels.
+fn without_indicators(
+    scaling: &Scaling,
+    moments: &[ColumnMoments],
+    encoding: &Encoding,
+) -> (Scaling, Vec<ColumnMoments>) {
+    let ranges = encoding.input_ranges();
+    let columns = encoding.columns.iter().zip(ranges).filter(|(column, _)| column.kind != ColumnKind::Categorical);
+    let kept: Vec<usize> = columns.flat_map(|(_, range)| range).collect();
+    let pick = |numbers: &[f64]| kept.iter().map(|&input| numbers[input]).collect();
+    let scaling = Scaling { fill: pick(&scaling.fill), offset: pick(&scaling.offset), factor: pick(&scaling.factor) };
+    (scaling, kept.iter().map(|&input| moments[input]).collect())
 }

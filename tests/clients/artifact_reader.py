@@ -66,7 +66,7 @@ def sections(file):
     while at < len(payload):
         tag, flags, length = SECTION.unpack_from(payload, at)
         at += SECTION.size
-        if flags & REQUIRED and tag not in (b"HEAD", b"INPT", b"FEAT", b"WGHT"):
+        if flags & REQUIRED and tag not in (b"HEAD", b"INPT", b"FEAT", b"SCAL", b"WGHT"):
             raise ValueError(f"section {tag} is required and not known")
         found[tag.decode()] = Content(payload[at : at + length])
         at += length
@@ -83,8 +83,13 @@ class Model:
         self._read_features(found["FEAT"])
         weights, self.intercepts = found["WGHT"].numbers(), found["WGHT"].numbers()
         self.weights = weights.reshape(-1, len(self.intercepts))
-        for tag in ("HEAD", "INPT", "FEAT", "WGHT"):
-            found[tag].end()
+        self.scales = np.ones(1)
+        if "SCAL" in found:
+            factors, _ = found["SCAL"].numbers(), found["SCAL"].f64()
+            self.scales = np.tile(factors, 2 if self.map == "pair" else 1)
+        for tag in ("HEAD", "INPT", "FEAT", "SCAL", "WGHT"):
+            if tag in found:
+                found[tag].end()
 
     def _read_head(self, head):
         self.labels = None
@@ -112,7 +117,8 @@ class Model:
 
     def outputs(self, rows):
         """The numbers Wᵀψ + c for rows of cells; None is a missing cell."""
-        return self._features(np.array([self._inputs(row) for row in rows])) @ self.weights + self.intercepts
+        features = self._features(np.array([self._inputs(row) for row in rows])) * self.scales
+        return features @ self.weights + self.intercepts
 
     def probabilities(self, rows):
         """The probability of each label; None if the artifact has no slope."""

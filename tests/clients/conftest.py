@@ -16,8 +16,10 @@ BINARY = pathlib.Path(__file__).parents[2] / "target" / "debug" / "bochner"
 def start(folder, *flags):
     """A service with flags of its own, on an empty data directory."""
     service = Service(os.environ.get("BOCHNER_BINARY", BINARY), folder, *flags)
-    yield service
-    service.stop()
+    try:
+        yield service
+    finally:
+        service.stop()
 
 
 @pytest.fixture(scope="session")

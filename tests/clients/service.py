@@ -13,7 +13,7 @@ class Service:
     def __init__(self, binary, folder, *flags):
         self._log = open(folder / "log", "w+", encoding="utf-8")
         self._process = subprocess.Popen(
-            [binary, "serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data-dir", folder / "data", *flags],
+            [binary, "serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0", "--data-dir", folder / "data", *flags],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "RUST_BACKTRACE": "0"},  # it would read the debug information of the whole binary
@@ -73,8 +73,8 @@ class Service:
         return answer.json()
 
     def train(self, model, dataset, spec):
-        """Trains to the end and gives the version."""
-        body = {"model": model, "dataset": dataset, "spec": spec}
+        """Trains to the end, with effort fast unless the spec says otherwise, and gives the version."""
+        body = {"model": model, "dataset": dataset, "spec": {"effort": "fast", **spec}}
         answer = self.post("/api/v1/jobs", body, prefer="wait=60")
         assert answer.status_code == 200, answer.text
         job = answer.json()

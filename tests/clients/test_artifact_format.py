@@ -13,6 +13,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "fixtures" / "artifacts" / "format-
 TOLERANCE = 2e-6
 WITH_LEVELS = ["ridge", "laplace", "exact", "logistic", "structured-hinge"]
 OF_NUMBERS = ["cauchy", "angular", "linear", "structured", "updatable-phase", "double", "squared-hinge", "two-targets"]
+OF_NUMBERS += ["chosen", "chosen-phase"]
 
 
 def rows_of(model):
@@ -50,13 +51,13 @@ def test_sections_of_later_releases(service):
     """A section that neither knows: skipped where it is optional, refused by name where it is required."""
     file = (FOLDER / "ridge.bochner").read_bytes()
     for flags, status in [(0, 201), (1, 422)]:
-        payload = file[HEADER.size :] + b"METR" + flags.to_bytes(4, "little") + (3).to_bytes(8, "little") + b"abc"
+        payload = file[HEADER.size :] + b"NEXT" + flags.to_bytes(4, "little") + (3).to_bytes(8, "little") + b"abc"
         sealed = HEADER.pack(b"BOCHNER\0", 2, len(payload), hashlib.sha256(payload).digest()) + payload
         answer = service.send("/api/v1/models/later/versions", sealed, "application/octet-stream")
         assert answer.status_code == status, answer.text
         if flags:
-            assert "section 'METR' is required" in answer.text
-            with pytest.raises(ValueError, match="METR"):
+            assert "section 'NEXT' is required" in answer.text
+            with pytest.raises(ValueError, match="NEXT"):
                 sections(sealed)
         else:
-            assert "METR" in sections(sealed)
+            assert "NEXT" in sections(sealed)

@@ -137,15 +137,17 @@ def test_compressed_requests(service, ask, sent):
 
 @pytest.mark.parametrize("sent", [CSV, NDJSON, ARROW])
 def test_outputs_as_columns(service, ask, sent):
-    asked = "?outputs=value,interval,error_bar&delta=0.2"
-    expected = service.predict("regression", rows(), outputs=["value", "interval", "error_bar"], delta=0.2)
+    asked = "?outputs=value,interval,error_bar,certified_error_bar&delta=0.2"
+    names = ["value", "interval", "error_bar", "certified_error_bar"]
+    expected = service.predict("regression", rows(), outputs=names, delta=0.2)
     for wanted in (CSV, ARROW):
         columns = read(ask("regression", BODIES[sent], sent, asked, accept=wanted), wanted)
-        assert list(columns) == ["value", "interval_low", "interval_high", "error_bar"]
+        assert list(columns) == ["value", "interval_low", "interval_high", "error_bar", "certified_error_bar"]
         assert [number(cell) for cell in columns["value"]] == [row["value"] for row in expected]
         assert [number(cell) for cell in columns["interval_low"]] == [row["interval"]["low"] for row in expected]
         assert [number(cell) for cell in columns["interval_high"]] == [row["interval"]["high"] for row in expected]
-        assert [number(cell) for cell in columns["error_bar"]] == [row["error_bar"] for row in expected]
+        for name in ["error_bar", "certified_error_bar"]:
+            assert [number(cell) for cell in columns[name]] == [row[name] for row in expected]
     lines = ask("regression", BODIES[sent], sent, asked, accept=NDJSON).text.splitlines()
     assert [json.loads(line) for line in lines] == expected
 

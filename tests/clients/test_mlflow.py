@@ -150,8 +150,8 @@ def test_arrays(numbers):
 
 def test_params(mixed, classes):
     rows = tables.inputs(20, seed=25)
-    found = invoke(mixed, frame(rows), outputs=["value", "interval", "error_bar"], delta=0.2)
-    assert found == mixed.predict("mixed", rows, outputs=["value", "interval", "error_bar"], delta=0.2)
+    found = invoke(mixed, frame(rows), outputs=["value", "interval", "error_bar", "certified_error_bar"], delta=0.2)
+    assert found == mixed.predict("mixed", rows, outputs=["value", "interval", "error_bar", "certified_error_bar"], delta=0.2)
     found = invoke(classes, frame(rows), outputs=["label", "probabilities", "label_set"], top_k=2)
     assert found == classes.predict("classes", rows, outputs=["label", "probabilities", "label_set"], top_k=2)
     assert invoke(classes, frame(rows)) == classes.predict("classes", rows)

@@ -64,17 +64,17 @@ def assert_close(found, expected, tolerance=TOLERANCE):
 def kernels():
     """Every kernel with the maps and samplings that serve it."""
     for kernel, samplings in [
-        ({"name": "gaussian"}, ["plain", "orthogonal", "structured", "quasi_monte_carlo"]),
+        ({"name": "gaussian"}, ["plain", "orthogonal", "structured", "quasi_monte_carlo", "leverage", "lkrf", "elss2"]),
         ({"name": "matern", "nu": 0.5}, ["plain", "orthogonal", "structured", "quasi_monte_carlo"]),
         ({"name": "matern", "nu": 1.5}, ["plain", "orthogonal", "structured", "quasi_monte_carlo"]),
-        ({"name": "laplace"}, ["plain", "quasi_monte_carlo"]),
+        ({"name": "laplace"}, ["plain", "quasi_monte_carlo", "elss1"]),
         ({"name": "cauchy"}, ["plain", "quasi_monte_carlo"]),
     ]:
         for sampling in samplings:
             for kind in ("pair", "phase"):
                 yield kernel, {"map": kind, "sampling": sampling}
     for name in ("angular", "linear"):
-        for sampling in ("plain", "quasi_monte_carlo"):
+        for sampling in ("plain", "quasi_monte_carlo", "elss1"):
             yield {"name": name}, {"sampling": sampling}
 
 
@@ -95,6 +95,15 @@ def test_splines(service, order):
     rows = [[cell] for cell in np.linspace(1.5, 6, ROWS).tolist()]
     found, _ = run(service, "spline", version, rows)
     assert_close(found["value"][:, 0], service.predict("spline", rows))
+
+
+@pytest.mark.parametrize("kind", ["pair", "phase"])
+def test_capped_draws(service, kind):
+    spec = {"features": {"count": 64, "map": kind, "sampling": "capped"}, "lambda": 1e-3}
+    version = train(service, "capped", "one_input", spec)
+    rows = [[cell] for cell in np.linspace(1.5, 6, ROWS).tolist()]
+    found, _ = run(service, "capped", version, rows)
+    assert_close(found["value"][:, 0], service.predict("capped", rows))
 
 
 EXACT = [

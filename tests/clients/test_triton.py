@@ -87,6 +87,8 @@ def test_metadata(client):
         "value": ("FP64", [-1]),
         "interval": ("FP64", [-1, 2]),
         "error_bar": ("FP64", [-1]),
+        "certified_error_bar": ("FP64", [-1]),
+        "contributions": ("FP64", [-1, len(tables.INPUTS)]),
     }
     (single,) = client.get_model_metadata("numbers")["inputs"]
     assert (single["name"], single["datatype"], single["shape"]) == ("inputs", "FP64", [-1, 3])

@@ -57,6 +57,7 @@ class Deployment:
         self.address = f"127.0.0.1:{free_port()}"
         self.image = image
         self.memory = memory
+        self.key = None
 
     def compose(self, *arguments):
         settings = {"BOCHNER_PUBLISH": self.address, "BOCHNER_IMAGE": self.image, "BOCHNER_MEMORY": self.memory}
@@ -73,7 +74,13 @@ class Deployment:
             wait_for("readiness", lambda: self.status("/readyz") == 200)
         except AssertionError as late:
             raise AssertionError(f"{late}; the log: {self.log()}") from late
+        self.key = self.secret("admin")
         return time.time() - self.started()
+
+    def secret(self, name):
+        """A key that the service made at its first start; none of an image that knows no keys."""
+        done = run("docker", "exec", self.container(), "bochner", "keys", "secret", name, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
 
     def healthy(self):
         wait_for("health", lambda: self.inspect("{{.State.Health.Status}}") == "healthy")
@@ -108,13 +115,17 @@ class Deployment:
         wait_for("the engine's restart", lambda: self.started() > before)
         self.ready()
 
-    def send(self, path, body=None, content_type="application/json", method=None):
-        """Status and bytes of the answer to a GET, or to a POST if there is a body, or to what the method says."""
+    def send(self, path, body=None, content_type="application/json", method=None, key=True):
+        """Status and bytes of the answer to a GET, or to a POST if there is a body, or to what the method says. With the
+        admin key, or with another one, or with none if that is given."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         request = urllib.request.Request(f"http://{self.address}{path}", data=body, method=method)
         if body is not None:
             request.add_header("content-type", content_type)
+        key = self.key if key is True else key
+        if key:
+            request.add_header("authorization", f"Bearer {key}")
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read()

@@ -3,7 +3,7 @@
 import subprocess
 import unittest
 
-from deployment import ROOT, TOOLS, Deployment, run
+from deployment import ROOT, TOOLS, Deployment, run, wait_for
 from ledger import LONG, train, waves
 
 MEMORY = 1 << 30
@@ -29,6 +29,26 @@ class Service(unittest.TestCase):
         self.assertEqual(len(run("docker", "ps", "--quiet", "--filter", project).split()), 1)
         published = run("docker", "port", self.service.container())
         self.assertEqual(published, f"8080/tcp -> {self.service.address}")
+
+    def test_it_made_keys_at_its_first_start_and_says_where(self):
+        self.assertEqual(self.service.log().count("made a key"), 2)
+        self.assertIn("/secrets/admin.key", self.service.log())
+        self.assertNotIn(self.service.key, self.service.log())
+        status = lambda path, key, body=None: self.service.send(path, body, key=key)[0]
+        self.assertEqual(status("/api/v1/models", None), 401)
+        self.assertEqual(status("/api/v1/models", "bochner_00000000_" + 43 * "0"), 401)
+        self.assertEqual(status("/api/v1/models", self.service.key), 200)
+        read = self.service.secret("read")
+        self.assertEqual(status("/api/v1/models", read), 200)
+        self.assertEqual(status("/api/v1/jobs", read, {}), 403)
+        self.assertEqual(status("/metrics", None), 200)
+        before = self.service.key
+        self.service.restart()
+        self.assertEqual(self.service.key, before)
+        new = ["docker", "exec", self.service.container(), "bochner", "keys", "new", "--scopes", "predict"]
+        made = run(*new)
+        wait_for("the new key", lambda: status("/version", made) == 200)
+        self.assertEqual(status("/api/v1/models", made), 403)
 
     def test_it_has_no_rights_to_lose(self):
         status = self.process_status()

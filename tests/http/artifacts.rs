@@ -1,6 +1,6 @@
 //! Models as files: out of one service and into another.
 
-use crate::harness::{Answer, Service};
+use crate::harness::{Answer, Service, waves};
 use axum::body::Body;
 use axum::http::Request;
 use bochner::dataset::Scaling;
@@ -57,6 +57,39 @@ async fn a_model_taken_elsewhere_is_the_same_model() {
     assert_eq!(import(&elsewhere, "moved", answer.bytes.clone()).await.ok(201)["version"], 2);
     let again = elsewhere.get("/api/v1/models/moved/versions/2/artifact").await;
     assert_eq!(again.bytes, answer.bytes);
+}
+
+#[tokio::test]
+async fn an_imported_version_is_marked_and_so_are_those_made_from_it() {
+    let service = Service::start();
+    service.upload("name=waves", waves(200)).await.ok(201);
+    let spec = json!({"features": {"count": 16}, "lambda": 1e-4, "updatable": true});
+    service.train("waves", "waves", &spec).await;
+    let own = service.get("/api/v1/models/waves").await.ok(200);
+    assert_eq!((&own["versions"][0]["imported"], &own["latest"]["imported"]), (&Value::Null, &Value::Null));
+    let guarantees = service.get("/api/v1/models/waves/guarantees").await.ok(200);
+    assert!(guarantees["imported"].is_null() && guarantees.get("notice").is_none(), "{guarantees}");
+
+    let bytes = export(&service).await;
+    let path = "/api/v1/models/taken/versions?origin=release%207%20of%20the%20lab";
+    let taken = service.post_as(path, "application/octet-stream", bytes.clone()).await.ok(201);
+    let mark = &taken["imported"];
+    assert_eq!(mark["origin"], "release 7 of the lab");
+    assert_eq!(mark["sha256"], bochner::storage::files::hex(&Sha256::digest(&bytes)));
+    assert!(mark["at"].is_string());
+    assert_eq!(service.get("/api/v1/models/taken").await.ok(200)["versions"][0]["imported"], *mark);
+    let guarantees = service.get("/api/v1/models/taken/guarantees").await.ok(200);
+    assert_eq!(guarantees["imported"], *mark);
+    assert!(guarantees["notice"].as_str().unwrap().contains("the word of its sender"), "{guarantees}");
+
+    let update = Request::post("/api/v1/models/taken/update").header("prefer", "wait=60");
+    let body = json!({"dataset": "waves"}).to_string();
+    let update = service.send(update.body(Body::from(body)).unwrap()).await.ok(200);
+    assert_eq!(update["version"], 2, "{update}");
+    assert_eq!(service.get("/api/v1/models/taken/versions/2").await.ok(200)["imported"], *mark);
+    assert!(import(&service, "plain", bytes.clone()).await.ok(201)["imported"]["origin"].is_null());
+    let long = format!("/api/v1/models/taken/versions?origin={}", "a".repeat(201));
+    service.post_as(&long, "application/octet-stream", bytes).await.refused(422, "invalid_parameter");
 }
 
 #[tokio::test]
@@ -228,7 +261,7 @@ async fn names_and_versions_that_are_not_there() {
     import(&service, "..", good.clone()).await.refused(422, "invalid_model_name");
     service.get("/api/v1/models/waves/versions/9/artifact").await.refused(404, "version_not_found");
     service.get("/api/v1/models/nobody/versions/1/artifact").await.refused(404, "model_not_found");
-    service.get("/api/v1/models/waves/versions").await.refused(405, "method_not_allowed");
+    service.put("/api/v1/models/waves/versions", &json!({})).await.refused(405, "method_not_allowed");
 }
 
 /// Out of service, and back in it; versions come and go meanwhile.

@@ -249,7 +249,7 @@ fn many_event_streams_need_few_threads() {
     let process = Process::start(folder.path());
     process.upload("large", &waves(200_000));
     let job = process.submit(&json!({"model": "m", "dataset": "large", "spec": {"features": {"count": 4096}}}));
-    let streams: Vec<_> = (0..200)
+    let streams: Vec<_> = (0..600)
         .map(|_| {
             let mut stream = process.connect();
             stream.write_all(get(&format!("/api/v1/jobs/{job}/events")).as_bytes()).unwrap();

@@ -18,7 +18,7 @@ fn routes() -> Vec<(String, String)> {
     let mut routes = PredictionRoute::ALL.map(|route| ("post".to_owned(), route.path().to_owned())).to_vec();
     for route in table.split(".route(\"").skip(1) {
         let (path, methods) = route.split_once("\",").unwrap();
-        for method in ["get", "post", "put", "delete"] {
+        for method in ["get", "post", "put", "patch", "delete"] {
             let registered =
                 |call: &str| methods.split(".route(").next().unwrap().contains(&format!("{call}{method}("));
             if registered("") && (methods.starts_with(&format!("{method}(")) || registered(").")) {

@@ -246,7 +246,7 @@ fn a_damaged_database_is_moved_aside_and_made_again() {
     let database = folder.path().join("bochner.sqlite");
     fs::write(&database, b"not a database at all, but long enough to be taken for one by its length").unwrap();
     let (code, text) = run(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
-    assert!(code == 1 && text.contains("the database cannot be used"), "{text}");
+    assert!(code == 1 && text.contains("bochner.sqlite is damaged. Nothing was changed"), "{text}");
     assert_eq!(doctor(folder.path()).0, 3);
     assert_eq!(repair(folder.path()).0, 0);
     assert!(folder.path().join("quarantine/bochner.sqlite").exists());

@@ -84,6 +84,13 @@ async fn a_missing_target_makes_an_unlabelled_row() {
     let service = Service::start();
     let dataset = service.upload("", "a,y\n1,2\n2,\n3,4\n4,NA\n5,1\n").await.ok(201);
     assert_eq!((&dataset["rows"], &dataset["labelled_rows"]), (&json!(5), &json!(3)));
+    let finding = &dataset["quality"]["findings"][0];
+    assert_eq!((&finding["code"], &finding["column"]), (&json!("unlabelled_rows"), &json!("y")));
+    assert_eq!(finding["detail"], "2 of 5 rows have no target in column 'y'");
+    let almost: Vec<String> = (0..40).map(|row| format!("{row},{}", if row < 3 { "" } else { "1.5" })).collect();
+    let dataset = service.upload("", format!("a,y\n{}\n9,2\n", almost.join("\n"))).await.ok(201);
+    let findings = dataset["quality"]["findings"].to_string();
+    assert!(!findings.contains("unlabelled_rows"), "few empty targets are nothing to tell: {findings}");
 }
 
 #[tokio::test]
@@ -120,4 +127,22 @@ async fn room_to_clear_a_full_disk_is_kept() {
     std::fs::remove_file(&file).unwrap();
     service.call("DELETE", "/api/v1/datasets/waves").await.ok(204);
     assert_eq!(reserve(), Some(file));
+}
+
+/// Whichever comes first, each request is answered as if it were alone.
+#[tokio::test]
+async fn bytes_that_are_being_deleted_can_be_uploaded_again() {
+    let service = Service::start();
+    let table = "a,y\n1,2\n2,3\n3,5\n";
+    for _ in 0..200 {
+        let (first, deleted, second) = tokio::join!(
+            service.upload("name=again", table),
+            service.call("DELETE", "/api/v1/datasets/again"),
+            service.upload("name=again", table),
+        );
+        for answer in [first, second] {
+            assert!([200, 201].contains(&answer.status.as_u16()), "{}", answer.text());
+        }
+        assert!([204, 404].contains(&deleted.status.as_u16()), "{}", deleted.text());
+    }
 }

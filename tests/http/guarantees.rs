@@ -64,7 +64,7 @@ async fn a_model_without_its_data_set_says_what_needed_the_rows() {
 
     // The advice works: the same upload is the same dataset.
     service.upload("name=waves", waves(300)).await.ok(201);
-    let job = service.submit_and_wait(&json!({"type": "certify", "model": "later"})).await;
+    let job = service.submit_and_wait(&json!({"type": "certify", "model": "later", "version": 1.0})).await;
     assert_eq!(job["status"], "succeeded", "{job}");
     assert_eq!(guarantees(&service, "later").await["needs_rows"]["ids"], json!([]));
 }
@@ -159,8 +159,8 @@ async fn violations_are_reported_before_a_job_that_could_not_help() {
         ("waves", with(json!({"count": 64, "sampling": "orthogonal"})), &["bochner.fresh_features"], "plain"),
         ("waves", angular, &["wang.theorem2"], "plain"),
         ("waves", small, &["wang.theorem1_sharp"], "Use lambda ≥"),
-        ("waves", plain, &["avron.lemma6", "shahrampour_kolouri.theorem1"], "is not offered yet"),
-        ("kinds", softmax.clone(), &["li.corollary2", "avron.lemma6"], "is not offered yet"),
+        ("waves", plain, &["avron.lemma6", "shahrampour_kolouri.theorem1"], "Use sampling leverage."),
+        ("kinds", softmax.clone(), &["li.corollary2", "avron.lemma6"], "Use sampling leverage."),
         ("kinds", softmax, &["li.theorem2"], "two labels"),
     ] {
         assert_eq!(service.train("m", dataset, &spec).await["status"], "succeeded");

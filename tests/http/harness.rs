@@ -72,8 +72,17 @@ impl Service {
     /// With flags such as `--max-columns 3`.
     pub(crate) fn with(flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = Config { data_dir: folder.path().to_owned(), ..config(flags) };
+        let config = Config {
+            data_dir: folder.path().to_owned(),
+            program: Some(env!("CARGO_BIN_EXE_bochner").into()),
+            ..config(flags)
+        };
         Self { app: App::start(config).unwrap(), folder }
+    }
+
+    /// The data directory.
+    pub(crate) fn data_dir(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     /// What lies in a folder of the data directory.
@@ -101,7 +110,8 @@ impl Service {
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let (mut parts, body) = request.into_parts();
         parts.headers.entry("host").or_insert(HeaderValue::from_static("localhost"));
-        let (parts, body) = self.app.dispatch.handle(parts, body).await.into_parts();
+        let address = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+        let (parts, body) = self.app.dispatch.handle(address, parts, body).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Answer { status: parts.status, headers: parts.headers, bytes }
     }
@@ -134,9 +144,9 @@ impl Service {
         self.post_as(&format!("/api/v1/datasets?{query}"), "text/csv", body).await
     }
 
-    /// Trains and waits for the end.
+    /// Trains, with effort fast unless the spec says otherwise, and waits for the end.
     pub(crate) async fn train(&self, model: &str, dataset: &str, spec: &Value) -> Value {
-        self.submit_and_wait(&json!({"model": model, "dataset": dataset, "spec": spec})).await
+        self.submit_and_wait(&json!({"model": model, "dataset": dataset, "spec": quick(spec)})).await
     }
 
     /// Submits a job and waits for its end.
@@ -186,4 +196,13 @@ pub(crate) fn open_body() -> (UnboundedSender<String>, Body) {
         Some((Ok::<_, std::io::Error>(text), receiver))
     };
     (sender, Body::from_stream(futures_util::stream::unfold(receiver, next)))
+}
+
+/// The spec with effort fast, unless it says otherwise: tests of anything but the search need no search.
+pub(crate) fn quick(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.entry("effort").or_insert_with(|| json!("fast"));
+    }
+    spec
 }

@@ -44,6 +44,27 @@ async fn a_job_reports_what_it_did() {
     }
 }
 
+/// With no effort named: candidates with their cost, and the spec that they resolve to, which can be submitted as it is.
+#[tokio::test]
+async fn a_search_is_reported_with_every_candidate_and_the_resolved_spec() {
+    let service = Service::start();
+    service.upload("name=waves", waves(200)).await.ok(201);
+    let request = json!({"model": "waves", "dataset": "waves", "spec": {"guarantees": {"exact_rows": 0}}});
+    let job = service.submit_and_wait(&request).await;
+    assert_eq!((&job["status"], &job["spec"]["effort"]), (&json!("succeeded"), &json!("balanced")), "{job}");
+    assert_eq!((&job["spec"]["kernel"]["name"], &job["spec"]["features"]["count"]), (&json!("search"), &json!(1024)));
+    let search = &job["report"]["search"];
+    let candidates = search["candidates"].as_array().unwrap();
+    assert!(candidates.len() > 10 && candidates.iter().all(|candidate| candidate["seconds"].as_f64().unwrap() > 0.0));
+    let chosen = &candidates[usize::try_from(search["chosen"].as_u64().unwrap()).unwrap()];
+    let resolved = &search["resolved"];
+    assert_eq!(resolved["kernel"]["name"], chosen["kernel"], "{search}");
+    assert_eq!(resolved["kernel"]["bandwidth"], chosen["bandwidth"]);
+    assert_eq!(resolved["lambda"], job["report"]["lambda"]);
+    let again = json!({"model": "again", "dataset": "waves", "spec": resolved});
+    assert_eq!(service.submit_and_wait(&again).await["status"], "succeeded");
+}
+
 #[tokio::test]
 async fn a_running_job_shows_progress_and_can_be_canceled() {
     let service = Service::start();

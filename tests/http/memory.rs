@@ -19,6 +19,7 @@ async fn train_by(service: &Service, model: &str, kernel: &str, features: Value)
     });
     let job = service.train(model, "waves", &spec).await;
     assert_eq!(job["status"], "succeeded", "{job}");
+    predict(service, model).await.ok(200); // the series of a version appear with its first use
 }
 
 async fn service(memory: &str) -> Service {

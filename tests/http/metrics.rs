@@ -56,6 +56,70 @@ async fn requests_are_counted_by_model_version_protocol_and_outcome() {
 }
 
 #[tokio::test]
+async fn series_of_a_version_appear_with_its_first_request() {
+    let service = Service::with_model().await;
+    let metrics = service.get("/metrics").await.text();
+    assert!(!metrics.contains("model=\"waves\""), "{metrics}");
+    service.post("/api/v1/models/waves/predict", &json!({"rows": [[0.5, "red", true]]})).await.ok(200);
+    assert!(service.get("/metrics").await.text().contains("model=\"waves\""));
+}
+
+/// Names and help as promtool wants them: base units, `_total` for counters alone, help for everything, nothing twice.
+/// `make check-metrics` asks promtool itself, of the text that this test leaves.
+#[tokio::test]
+async fn names_and_help_follow_the_rules() {
+    let service = Service::with_model().await;
+    service.post("/api/v1/models/waves/predict", &json!({"rows": [[0.5, "red", true]]})).await.ok(200);
+    let metrics = service.get("/metrics").await.text();
+    if let Some(folder) = option_env!("CARGO_TARGET_TMPDIR") {
+        std::fs::write(std::path::Path::new(folder).join("metrics.txt"), &metrics).unwrap();
+    }
+    let mut families = std::collections::BTreeMap::new();
+    for line in metrics.lines().filter_map(|line| line.strip_prefix("# ")) {
+        let mut words = line.splitn(3, ' ');
+        let (word, name, rest) =
+            (words.next().unwrap(), words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let family: &mut (String, String) = families.entry(name.to_owned()).or_default();
+        match word {
+            "HELP" => {
+                assert!(family.0.is_empty(), "{name} has help twice");
+                rest.clone_into(&mut family.0);
+            }
+            "TYPE" => {
+                assert!(family.1.is_empty(), "{name} is there twice");
+                rest.clone_into(&mut family.1);
+            }
+            _ => {}
+        }
+    }
+    families.remove("EOF");
+    families.retain(|name, _| !name.is_empty());
+    assert!(families.len() > 25, "{families:?}");
+    for (name, (help, kind)) in &families {
+        assert!(help.len() > 5 && !kind.is_empty(), "{name}: {help} {kind}");
+        assert!(help.starts_with(char::is_uppercase), "{name}: {help}");
+        assert!(name.starts_with("bochner_") || name.starts_with("process_"), "{name}");
+        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        assert!(!name.ends_with("_total") && !name.ends_with("_count") && !name.ends_with("_sum"), "{name}");
+        for unit in ["milliseconds", "_ms", "minutes", "hours", "kilobytes", "megabytes"] {
+            assert!(!name.contains(unit), "{name} is not in a base unit");
+        }
+    }
+    for name in [
+        "process_cpu_seconds",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+        "bochner_build_info",
+        "bochner_disk_used_bytes",
+        "bochner_job_seconds",
+        "bochner_oldest_queued_job_seconds",
+    ] {
+        assert!(families.contains_key(name), "{name}");
+    }
+    assert!(metrics.contains("bochner_job_seconds_count{type=\"train\",outcome=\"succeeded\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
 async fn json_lines_go_by_several_names_and_the_index_tells_what_is_served() {
     let service = Service::with_model_and(&["--allow-model-control"]).await;
     let lines = "[0.5, \"red\", true]\n";

@@ -106,7 +106,10 @@ async fn the_spread_is_an_output_of_models_that_keep_it() {
     assert!(spread(0) > 0.0, "{answer}");
     assert!(spread(1) > spread(0), "{answer}"); // far from the rows less is known
     let model = service.get("/api/v1/models/spread").await.ok(200);
-    assert_eq!(model["latest"]["outputs"], json!(["value", "interval", "error_bar", "spread"]));
+    assert_eq!(
+        model["latest"]["outputs"],
+        json!(["value", "interval", "error_bar", "certified_error_bar", "spread", "contributions"])
+    );
 }
 
 #[tokio::test]
@@ -179,26 +182,26 @@ fn guarantee<'a>(answer: &'a Value, id: &str) -> &'a Value {
 async fn guarantees_follow_delta_and_the_ridge() {
     let service = Service::with_model().await;
     let small = service.get("/api/v1/models/waves/guarantees?all=true").await.ok(200);
-    assert_eq!(small["guarantees"].as_array().unwrap().len(), 23);
+    assert_eq!(small["guarantees"].as_array().unwrap().len(), 24);
     assert_eq!(guarantee(&small, "wang.theorem1")["status"], "not_applicable");
     assert!(small["measured"]["exact_krr_error"].as_f64().unwrap() > 0.0);
 
-    // Scaling, bandwidth and filled cells that come from the rows would violate an assumption.
-    let complete: Vec<String> = waves(300).lines().filter(|row| !row.starts_with(',')).map(str::to_owned).collect();
-    service.upload("name=complete", complete.join("\n")).await.ok(201);
-    let scaled = service.train("scaled", "complete", &json!({"lambda": "certified"})).await;
+    // Scaling, bandwidth, filled cells and levels that come from the rows violate an assumption.
+    let scaled = service.train("scaled", "waves", &json!({"lambda": "certified"})).await;
     assert_eq!(scaled["status"], "succeeded");
     let scaled = service.get("/api/v1/models/scaled/guarantees?all=true").await.ok(200);
     let refused = guarantee(&scaled, "bochner.theorem1_relative");
     assert_eq!(refused["status"], "not_applicable");
     assert!(refused["statement"].as_str().unwrap().contains("fixed before the rows were seen"), "{refused}");
-    let mut spec = json!({"kernel": {"bandwidth": 1.5}, "scaling": "none", "lambda": "certified"});
+    let mut spec = json!({"design_fraction": 0.2, "lambda": "certified"});
     spec["features"] = json!({"count": 400});
-    let job = service.train("safe", "complete", &spec).await;
+    let job = service.train("safe", "waves", &spec).await;
     assert_eq!(job["status"], "succeeded");
     let safe = service.get("/api/v1/models/safe/guarantees?all=true&delta=0.05").await.ok(200);
     let certified = guarantee(&safe, "bochner.theorem1_relative");
-    assert_eq!(certified["status"], "conditional", "{certified}");
+    // Valid, and too weak for the features of one model.
+    assert_eq!(certified["status"], "vacuous", "{certified}");
+    assert!(certified["needs"]["features"].as_u64().unwrap() > 400, "{certified}");
     assert!(certified["statement"].as_str().unwrap().contains("95%"), "{certified}");
     assert!(safe["measured"]["exact_krr_error"].as_f64() < certified["value"].as_f64());
     assert!(certified["value"].as_f64() < certified["inputs"]["plain_bound"].as_f64());
@@ -208,7 +211,7 @@ async fn guarantees_follow_delta_and_the_ridge() {
     assert_eq!(guarantee(&safe, "shahrampour_kolouri.theorem1")["value"], Value::Null);
     // Without a delta, the one the model was trained for counts.
     spec["guarantees"] = json!({"delta": 0.3});
-    service.train("bold", "complete", &spec).await;
+    service.train("bold", "waves", &spec).await;
     let bold = service.get("/api/v1/models/bold/guarantees?all=true").await.ok(200);
     let status = &guarantee(&bold, "bochner.theorem1_relative")["status"];
     assert_eq!((&bold["delta"], status), (&json!(0.3), &json!("conditional")));
@@ -251,7 +254,28 @@ async fn intervals_and_error_bars_come_with_predictions() {
         let refused = ask(wrong).await.refused(422, "invalid_prediction_request");
         assert_eq!(refused["errors"][0]["pointer"], "/delta");
     }
+    let certified = async |delta: Value| {
+        let outputs = json!(["error_bar", "certified_error_bar"]);
+        let body = json!({"rows": [[0.3, "green", true]], "outputs": outputs, "delta": delta});
+        service.post("/api/v1/models/sure/predict", &body).await
+    };
+    let answers = (certified(json!(0.05)).await.ok(200), certified(json!(0.5)).await.ok(200));
+    let bar = |answer: &Value| answer["predictions"][0]["certified_error_bar"].as_f64().unwrap();
+    assert!(bar(&answers.0) >= bar(&answers.1) && bar(&answers.1) > 0.0, "{answers:?}");
+    let found = service.get("/api/v1/models/sure/guarantees?id=bochner.certificate_scaled&delta=0.05").await.ok(200);
+    let inputs = &found["guarantees"][0]["inputs"];
+    let input = |name: &str| inputs[name].as_f64().unwrap();
+    let own = answers.0["predictions"][0]["error_bar"].as_f64().unwrap();
+    let expected = input("factor") * (own * own + 0.3 * input("mean_square_bar")).sqrt() + input("solver_slack");
+    assert!((bar(&answers.0) / expected - 1.0).abs() < 1e-12, "{expected} {answers:?}");
+    let refused = certified(json!(1e-9)).await.refused(422, "invalid_prediction_request");
+    assert_eq!(refused["errors"][0]["pointer"], "/outputs/1");
+    assert!(refused["errors"][0]["detail"].as_str().unwrap().contains("need 197 rows"), "{refused}");
     let guarantees = service.get("/api/v1/models/sure/guarantees?all=true&delta=0.1").await.ok(200);
+    let interval = guarantees["measured"]["jackknife_interval"].as_array().unwrap();
+    let estimate = guarantees["measured"]["jackknife_error"].as_f64().unwrap();
+    assert!(interval[0].as_f64().unwrap() < estimate && estimate < interval[1].as_f64().unwrap(), "{interval:?}");
+    assert!(guarantees["measured"]["exact_krr_training_error"].as_f64().unwrap() > 0.0);
     let measured = &guarantees["measured"];
     for name in ["exact_krr_error", "jackknife_error", "spectral_delta"] {
         assert!(measured[name].as_f64().unwrap() > 0.0, "{name} {measured}");
@@ -282,9 +306,13 @@ async fn what_a_model_does_not_keep_is_refused_by_name() {
     let spec = json!({"features": {"count": 16}, "lambda": 1e-2, "error_bars": false, "validation_fraction": 0});
     assert_eq!(service.train("bare", "waves", &spec).await["status"], "succeeded");
     let model = service.get("/api/v1/models/bare").await.ok(200);
-    assert_eq!(model["latest"]["outputs"], json!(["value"]));
-    for (output, word) in [("error_bar", "error_bars"), ("interval", "calibration_fraction"), ("label_set", "numbers")]
-    {
+    assert_eq!(model["latest"]["outputs"], json!(["value", "contributions"]));
+    for (output, word) in [
+        ("error_bar", "error_bars"),
+        ("certified_error_bar", "error_bars"),
+        ("interval", "calibration_fraction"),
+        ("label_set", "numbers"),
+    ] {
         let body = json!({"rows": [[0.3, "green", true]], "outputs": [output]});
         let refused =
             service.post("/api/v1/models/bare/predict", &body).await.refused(422, "invalid_prediction_request");
@@ -298,7 +326,14 @@ async fn what_a_model_does_not_keep_is_refused_by_name() {
 async fn a_certify_job_measures_what_training_left_out() {
     let service = Service::with_model().await;
     let spec = json!({"features": {"count": 64}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
-    assert_eq!(service.train("later", "waves", &spec).await["status"], "succeeded");
+    let trained = service.train("later", "waves", &spec).await;
+    assert_eq!(trained["status"], "succeeded");
+    let live = service.get("/api/v1/models/later/guarantees").await.ok(200);
+    assert_eq!(trained["report"]["summary"], live["summary"], "the report advises what the live answer does");
+    assert!(live["summary"]["advice"].to_string().contains("certify job"), "{live}");
+    let bars = json!({"rows": [[0.3, "green", true]], "outputs": ["certified_error_bar"]});
+    let refused = service.post("/api/v1/models/later/predict", &bars).await.refused(422, "invalid_prediction_request");
+    assert!(refused["errors"][0]["detail"].as_str().unwrap().contains("run a certify job"), "{refused}");
     let rows = json!({"rows": [[0.3, "green", true]]});
     let before = service.post("/api/v1/models/later/predict", &rows).await.ok(200);
     let guarantees = service.get("/api/v1/models/later/guarantees?all=true").await.ok(200);
@@ -309,6 +344,8 @@ async fn a_certify_job_measures_what_training_left_out() {
     assert_eq!((&job["status"], &job["type"], &job["version"]), (&json!("succeeded"), &json!("certify"), &json!(1)));
     let guarantees = service.get("/api/v1/models/later/guarantees?all=true").await.ok(200);
     assert!(guarantees["measured"]["exact_krr_error"].as_f64().unwrap() > 0.0, "{guarantees}");
+    assert_eq!(job["report"]["measured"], guarantees["measured"], "the job tells what it measured");
+    service.post("/api/v1/models/later/predict", &bars).await.ok(200);
     assert_eq!(service.post("/api/v1/models/later/predict", &rows).await.ok(200), before);
     let new = service.get("/api/v1/models/later/versions/1").await.ok(200);
     assert_ne!(new["artifact_sha256"], old["artifact_sha256"]);

@@ -1,50 +1,108 @@
 //! The real binary on a real socket, to be killed.
 
+use crate::harness::quick;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A running `bochner serve`.
 pub(crate) struct Process {
     child: Child,
     pub(crate) address: String,
+    log: Arc<Mutex<String>>,
 }
 
 impl Process {
     /// Starts on a free port and waits until it listens.
     pub(crate) fn start(data_dir: &Path) -> Self {
-        Self::start_by(Command::new(env!("CARGO_BIN_EXE_bochner")), data_dir)
+        Self::start_with(data_dir, &[])
+    }
+
+    /// The same with flags.
+    pub(crate) fn start_with(data_dir: &Path, flags: &[&str]) -> Self {
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_bochner")), data_dir, flags)
+    }
+
+    /// The same with environment variables.
+    pub(crate) fn start_in(variables: &[(&str, &str)], data_dir: &Path, flags: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+        command.envs(variables.iter().copied());
+        Self::start_by(command, data_dir, flags)
     }
 
     /// The same with a limit of open files.
     pub(crate) fn start_with_files(limit: usize, data_dir: &Path) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_bochner")]);
-        Self::start_by(command, data_dir)
+        Self::start_by(command, data_dir, &[])
     }
 
-    fn start_by(mut command: Command, data_dir: &Path) -> Self {
+    fn start_by(mut command: Command, data_dir: &Path, flags: &[&str]) -> Self {
+        let listen: &[&str] = if flags.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let no_delay: &[&str] = if flags.contains(&"--drain-delay") { &[] } else { &["--drain-delay", "0"] };
         let mut child = command
-            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data-dir"])
+            .arg("serve")
+            .args(listen)
+            .args(no_delay)
+            .args(flags)
+            .args(["--log-format", "json", "--data-dir"])
             .arg(data_dir)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
+        let lines: Arc<Mutex<String>> = Arc::default();
         let address = loop {
-            line.clear();
+            let mut line = String::new();
             assert!(log.read_line(&mut line).unwrap() > 0, "the service ended before it listened");
+            lines.lock().unwrap().push_str(&line);
             let entry: Value = serde_json::from_str(&line).unwrap_or_default();
             if entry["message"] == "listening" {
                 break entry["address"].as_str().unwrap().to_owned();
             }
         };
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Self { child, address }
+        let later = Arc::clone(&lines);
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while log.read_line(&mut line).is_ok_and(|length| length > 0) {
+                later.lock().unwrap().push_str(&std::mem::take(&mut line));
+            }
+        });
+        Self { child, address, log: lines }
+    }
+
+    /// Waits until the log has a line with this text.
+    pub(crate) fn wait_for_log(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.log.lock().unwrap().contains(text) {
+            assert!(Instant::now() < deadline, "no '{text}' in {}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The lines of the log so far.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.log.lock().unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Sends a signal, such as HUP.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits for the exit; its code.
+    pub(crate) fn wait(mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap()
+    }
+
+    /// The status of an answer; none if nobody answers.
+    pub(crate) fn status_of(&self, path: &str) -> Option<u16> {
+        Self::agent().get(self.url(path)).call().ok().map(|answer| answer.status().as_u16())
     }
 
     /// kill -9.
@@ -54,11 +112,10 @@ impl Process {
     }
 
     /// SIGTERM; the exit code and how long it took.
-    pub(crate) fn terminate(mut self) -> (i32, Duration) {
+    pub(crate) fn terminate(self) -> (i32, Duration) {
         let start = Instant::now();
-        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(status.success());
-        (self.child.wait().unwrap().code().unwrap(), start.elapsed())
+        self.signal("TERM");
+        (self.wait(), start.elapsed())
     }
 
     /// A field of `/proc/…/status`, such as `Threads`.
@@ -87,7 +144,14 @@ impl Process {
 
     /// Posts and expects success.
     pub(crate) fn post(&self, path: &str, media_type: &str, body: &str) -> Value {
-        let mut answer = Self::agent().post(self.url(path)).content_type(media_type).send(body).unwrap();
+        self.post_with(path, &[], media_type, body)
+    }
+
+    /// The same with headers.
+    pub(crate) fn post_with(&self, path: &str, headers: &[(&str, &str)], media_type: &str, body: &str) -> Value {
+        let request = Self::agent().post(self.url(path)).content_type(media_type);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let mut answer = request.send(body).unwrap();
         let text = answer.body_mut().read_to_string().unwrap();
         assert!(answer.status().is_success(), "{text}");
         serde_json::from_str(&text).unwrap()
@@ -108,7 +172,13 @@ impl Process {
         self.post(&format!("/api/v1/datasets?name={name}"), "text/csv", table)
     }
 
+    /// Submits a job. A training has effort fast unless its spec says otherwise.
     pub(crate) fn submit(&self, request: &Value) -> String {
+        let mut request = request.clone();
+        let trains = request.get("type").is_none_or(|kind| kind == "train");
+        if let Some(spec) = request.get_mut("spec").filter(|_| trains) {
+            *spec = quick(spec);
+        }
         let job = self.post("/api/v1/jobs", "application/json", &request.to_string());
         job["id"].as_str().unwrap().to_owned()
     }

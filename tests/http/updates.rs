@@ -45,7 +45,7 @@ async fn rows_are_added_to_a_model_and_updates_add_up() {
     }
     let last = update(&service, "waves", &json!({"dataset": "more"})).await.ok(200);
     assert_eq!((&last["version"], &last["report"]["training_rows"]), (&json!(5), &json!(240 + 3 * 80)));
-    let from_first = update(&service, "waves", &json!({"dataset": "more", "version": 1})).await.ok(200);
+    let from_first = update(&service, "waves", &json!({"dataset": "more", "version": 1.0})).await.ok(200);
     assert_eq!((&from_first["version"], &from_first["report"]["training_rows"]), (&json!(6), &json!(240)));
     let body = json!({"rows": [[0.3, "green", true]]});
     let value = service.post("/api/v1/models/waves/predict", &body).await.ok(200)["predictions"][0].as_f64().unwrap();
@@ -76,6 +76,9 @@ async fn updates_that_cannot_be_are_refused_with_the_reason() {
     update(&service, "waves", &json!({"dataset": "more", "versoin": 1})).await.refused(422, "invalid_job");
     update(&service, "waves", &json!({"dataset": "more", "version": -1})).await.refused(422, "invalid_job");
     update(&service, "waves", &json!({"dataset": "more", "version": 9})).await.refused(404, "version_not_found");
+    update(&service, "waves", &json!({"dataset": "more", "version": 1_540_051.0}))
+        .await
+        .refused(404, "version_not_found");
     update(&service, "nobody", &json!({"dataset": "more"})).await.refused(404, "model_not_found");
     update(&service, "waves", &json!({"dataset": "nothing"})).await.refused(404, "dataset_not_found");
     update(&service, "waves", &json!([])).await.refused(400, "malformed_request");
@@ -139,5 +142,28 @@ async fn sample_weights_name_a_column_of_their_own() {
         let request = json!({"model": "m", "dataset": "bad", "spec": {"sample_weight": column}});
         let body = service.post("/api/v1/jobs", &request).await.refused(422, "invalid_job");
         assert!(body["detail"].as_str().unwrap().contains(part), "{column}: {body}");
+    }
+}
+
+/// What trials settled stays settled: the spec keeps `auto` and `search`, the model its features.
+#[tokio::test]
+async fn rows_are_added_to_a_model_whose_features_were_settled_by_trials() {
+    let service = Service::start();
+    service.upload("name=first", part(0, 200)).await.ok(201);
+    service.upload("name=more", part(200, 100)).await.ok(201);
+    let spec = json!({"features": {"count": "auto", "sampling": "search"}, "lambda": 1e-6, "updatable": true});
+    let first = service.train("waves", "first", &spec).await;
+    assert_eq!(
+        (&first["status"], &first["spec"]["features"]["count"]),
+        (&json!("succeeded"), &json!("auto")),
+        "{first}"
+    );
+    let trials = &first["report"]["feature_trials"];
+    assert_eq!(trials["feature_count"], first["report"]["feature_count"]);
+    assert_eq!(trials["samplings"].as_array().unwrap().len(), 3, "{trials}");
+    let second = update(&service, "waves", &json!({"dataset": "more"})).await.ok(200);
+    assert_eq!(second["status"], "succeeded", "{second}");
+    for field in ["feature_trials", "feature_count"] {
+        assert_eq!(second["report"][field], first["report"][field], "{field}");
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::golden::number;
 use bochner::theory::{
-    Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, SamplingKind, ScoreUnit,
+    Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind, RowsSplit, SamplingKind,
+    ScoreUnit,
 };
 use serde_json::Value;
 
@@ -39,9 +40,12 @@ pub(crate) fn ridge_fit(
         certificate: None,
         calibration_scores: None,
         score_unit: ScoreUnit::Own,
+        pool_degrees: Vec::new(),
+        enough_features: None,
         predicts_labels: false,
         rows_added: false,
         kernel_diagonal: Some(1.0),
+        rows_split: RowsSplit::AtRandom,
     }
 }
 

@@ -67,5 +67,5 @@ pub(crate) fn map_kind(case: &Value) -> MapKind {
 pub(crate) fn feature_map(case: &Value) -> FeatureMap {
     let phases = if case["map"] == "phase" { vector(&case["phases"]).to_vec() } else { Vec::new() };
     let frequencies = Frequencies::Dense(matrix(&case["V"]));
-    FeatureMap { kernel: kernel(case), kind: map_kind(case), frequencies, phases }
+    FeatureMap { kernel: kernel(case), kind: map_kind(case), frequencies, phases, scales: None }
 }

@@ -100,6 +100,8 @@ fn every_kind_of_model_has_a_golden_file() {
         model.head.labels().is_some_and(|labels| labels.log_weights.iter().any(|weight| *weight != 0.0))
     });
     has("weighted rows", &|model| model.evidence.as_ref().is_some_and(|evidence| evidence.rows_weighted));
+    has("column weights", &|model| model.map.scales.is_some());
+    has("features that rows chose", &|model| model.selection.is_some());
     has("a spread", &|model| model.spread.is_some());
     has("error bars", &|model| model.error_bars.is_some());
     has("statistics", &|model| model.statistics.is_some());
@@ -174,6 +176,11 @@ fn kinds() -> Vec<(&'static str, FittedModel)> {
             of_schema(&json!({"features": four, "calibration_fraction": 0.3}), |_, schema| {
                 schema.targets = vec![1, 2];
             }),
+        ),
+        ("chosen", numbers(&json!({"features": {"count": 4, "sampling": "elss1"}, "lambda": 0.01}))),
+        (
+            "chosen-phase",
+            numbers(&json!({"features": {"count": 4, "map": "phase", "sampling": "capped"}, "lambda": 0.01})),
         ),
         ("ridge-labels", labels(&classifier("ridge"), 2)),
         ("squared-hinge", labels(&balanced, 3)),

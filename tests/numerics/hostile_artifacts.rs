@@ -259,12 +259,12 @@ fn a_section_of_a_later_release_is_skipped_or_refused_by_name() {
     let good = encode(&model).unwrap();
     let first = sections(&good)[0].1.start;
     for at in [first, good.len()] {
-        let with = |flags: u32| [&good[..at], &section(*b"METR", flags, &[7; 99]), &good[at..]].concat();
+        let with = |flags: u32| [&good[..at], &section(*b"NEXT", flags, &[7; 99]), &good[at..]].concat();
         let mut optional = with(0);
         seal(&mut optional);
         assert_eq!(decode(&optional).unwrap(), model);
-        assert!(refusal(with(1)).starts_with("section 'METR' is required"), "{}", refusal(with(1)));
-        assert!(refusal(with(2)).starts_with("section 'METR' has flags"), "{}", refusal(with(2)));
+        assert!(refusal(with(1)).starts_with("section 'NEXT' is required"), "{}", refusal(with(1)));
+        assert!(refusal(with(2)).starts_with("section 'NEXT' has flags"), "{}", refusal(with(2)));
     }
     for (format, word) in [(0_u32, "format 0; this build reads 1 and 2"), (3, "format 3; this build reads 1 and 2")] {
         let mut bytes = good.clone();
@@ -282,11 +282,13 @@ fn damaged_sections_are_refused_by_name() {
     let good = encode(&model(&raw)).unwrap();
     let sections = sections(&good);
     let tags: Vec<&str> = sections.iter().map(|(tag, _)| tag.as_str()).collect();
-    let all = ["HEAD", "INPT", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS"];
+    let all = [
+        "HEAD", "INPT", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS", "CHOI", "DIST",
+    ];
     assert_eq!(tags, all);
     for (tag, range) in &sections {
         let without = [&good[..range.start], &good[range.end..]].concat();
-        if ["SPRD", "EBAR", "STAT", "EVID"].contains(&tag.as_str()) {
+        if ["SPRD", "EBAR", "STAT", "EVID", "CHOI", "DIST"].contains(&tag.as_str()) {
             let mut without = without;
             seal(&mut without);
             use_it(decode(&without).unwrap());

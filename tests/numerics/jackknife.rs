@@ -5,7 +5,9 @@ use crate::tables::{Memory, Silent, fit, schema, spec, waves};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::Cholesky;
 use bochner::model::Predictor;
-use bochner::solver::{BlockGram, FreshSums, Gram, NormalEquations, solve_ridge, subset_departures, subset_error};
+use bochner::solver::{
+    BlockGram, ComparedRows, DrawError, FittedTargets, FreshSums, Gram, NormalEquations, pool_predictions,
+};
 use bochner::theory::ours::fresh_features::influence_variance;
 use bochner::theory::ours::jackknife::group_variance;
 use bochner::training::update;
@@ -93,48 +95,71 @@ fn equations(psi: &Array2<f64>, targets: &Array1<f64>) -> NormalEquations {
     gram.into_normal_equations()
 }
 
-/// Each departure from the pool is that of a model of m of its draws, solved on columns of its own; the estimate is the
-/// mean of their squares, six fifths of it where the pool is six times the model.
+/// Features of a pool of 42 draws on the rows of a golden set.
+fn pool_of(inputs: &Array2<f64>) -> Array2<f64> {
+    let kernel = Kernel::Gaussian { bandwidth: 1.0 };
+    let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 3, 84, inputs.ncols());
+    map.projector::<f64>().transform(inputs.view())
+}
+
+/// Ridge regression on some draws of a pool, with their columns rescaled: predictions at `at`.
+fn of_draws(psi: &Array2<f64>, targets: &Array1<f64>, draws: &[usize], ridge: f64, at: &Array2<f64>) -> Array1<f64> {
+    let pool = psi.ncols() / 2;
+    let columns: Vec<usize> = draws.iter().copied().chain(draws.iter().map(|draw| draw + pool)).collect();
+    let scale = (pool as f64 / draws.len() as f64).sqrt();
+    let own = psi.select(Axis(1), &columns) * scale;
+    let weights = factor(&own, ridge).solve(&(own.t().dot(targets) / own.nrows() as f64));
+    (at.select(Axis(1), &columns) * scale).dot(&weights)
+}
+
+/// The first round has the draws as they lie: its parts and the pool are models that are solved on columns of their own. In
+/// every round each draw is in one part, so the mean of squared weights over parts is the same for all.
 #[test]
 fn parts_of_a_pool_are_models_of_their_draws() {
     let (inputs, targets) = data("syn3d");
     let (pool, draws, ridge) = (42, 7, 1e-3);
-    let map = FeatureMap::sample(
-        Kernel::Gaussian { bandwidth: 1.0 },
-        MapKind::Pair,
-        Sampling::Plain,
-        3,
-        2 * pool,
-        inputs.ncols(),
-    );
-    let psi = map.projector::<f64>().transform(inputs.view());
-    let equations = equations(&psi, &targets);
-    let whole = solve_ridge(&equations, ridge, 1).unwrap().weights.column(0).to_owned();
-    let departures = subset_departures(&equations, ridge, (pool, draws), 2).unwrap();
-    assert_eq!(departures.dim(), (2 * pool, 36));
-    let mut used = vec![0; pool];
-    let mut squares = 0.0;
-    for departure in departures.columns() {
-        let weights = &whole + &departure;
-        let columns: Vec<usize> = (0..2 * pool).filter(|&column| weights[column].abs() > 1e-12).collect();
-        assert_eq!(columns.len(), 2 * draws);
-        for at in 0..draws {
-            assert_eq!(columns[at] + pool, columns[at + draws], "the cosine and the sine of a draw go together");
-            used[columns[at]] += 1;
-        }
-        let own = psi.select(Axis(1), &columns) * (pool as f64 / draws as f64).sqrt();
-        let solved = factor(&own, ridge).solve(&(own.t().dot(&targets) / own.nrows() as f64));
-        let (expected, found) = (own.dot(&solved), psi.dot(&weights));
-        assert!((&expected - &found).iter().all(|gap| gap.abs() < 1e-8));
-        squares += (&found - &psi.dot(&whole)).mapv(|gap| gap * gap).mean().unwrap();
+    let psi = pool_of(&inputs);
+    let rows = ComparedRows { features: psi.view(), fitted: None };
+    let found = pool_predictions(&equations(&psi, &targets), ridge, (pool, draws), &rows, 2).unwrap().unwrap();
+    let close = |found: &Array2<f64>, expected: &Array1<f64>| {
+        assert!((&found.column(0) - expected).iter().all(|gap| gap.abs() < 1e-8));
+    };
+    close(&found.whole, &of_draws(&psi, &targets, &(0..pool).collect::<Vec<_>>(), ridge, &psi));
+    for (at, part) in found.rounds[0].iter().enumerate() {
+        let own: Vec<usize> = (at * draws..(at + 1) * draws).collect();
+        close(part, &of_draws(&psi, &targets, &own, ridge, &psi));
     }
-    assert!(used.iter().all(|&times| times == 6), "every draw is in a part of each round: {used:?}");
-    let found = subset_error(psi.view(), departures.view(), 1, (pool, draws));
-    assert_close(found / (squares / 36.0 * 1.2), 1.0, 1e-10, "estimate");
+    assert!(found.rounds.len() > 1 && found.rounds.iter().all(|round| round.len() == 6));
+    assert!(found.rounds[0][0] != found.rounds[1][0], "rounds are shuffled");
 }
 
-/// The estimate of a training is the one from a pool of its seed; of an update, which has the new rows alone, the mean
-/// squared error bar.
+/// A fitted row is predicted by the fit of all other rows at the same nλ, solved anew.
+#[test]
+fn fitted_rows_are_left_out_in_turn() {
+    let (inputs, targets) = data("syn3d");
+    let (pool, draws, ridge) = (42, 21, 1e-4);
+    let psi = pool_of(&inputs);
+    let n = psi.nrows();
+    let shares = vec![1.0 / n as f64; n];
+    let fitted = FittedTargets { targets: targets.view().insert_axis(Axis(1)), shares: &shares };
+    let rows = ComparedRows { features: psi.view(), fitted: Some(fitted) };
+    let found = pool_predictions(&equations(&psi, &targets), ridge, (pool, draws), &rows, 1).unwrap().unwrap();
+    for row in [0, n / 2, n - 1] {
+        let others: Vec<usize> = (0..n).filter(|other| *other != row).collect();
+        let (rest, y) = (psi.select(Axis(0), &others), targets.select(Axis(0), &others));
+        let at = psi.select(Axis(0), &[row]);
+        let ridge = ridge * n as f64 / (n - 1) as f64; // nλ is kept
+        let first: Vec<usize> = (0..draws).collect();
+        let expected =
+            [of_draws(&rest, &y, &first, ridge, &at), of_draws(&rest, &y, &(0..pool).collect::<Vec<_>>(), ridge, &at)];
+        for (found, expected) in [&found.rounds[0][0], &found.whole].into_iter().zip(&expected) {
+            assert_close(found[[row, 0]], expected[0], 1e-7, "without the row");
+        }
+    }
+}
+
+/// The estimate of a training without unfitted rows is the one from a pool of its seed with fitted rows left out; of an
+/// update, which has the new rows alone, the mean squared error bar of those held out.
 #[test]
 fn training_draws_more_features_to_tell_the_error_by() {
     let raw = json!({
@@ -144,20 +169,34 @@ fn training_draws_more_features_to_tell_the_error_by() {
     });
     let table = waves(400);
     let model = fit(&table, &raw, 2).unwrap().model;
-    let told = |model: &bochner::model::FittedModel| model.evidence.as_ref().unwrap().estimates.jackknife.unwrap();
+    let estimates = |model: &bochner::model::FittedModel| model.evidence.as_ref().unwrap().estimates.clone();
 
     let rows = Array2::from_shape_vec((400, 3), table.cells.clone()).unwrap();
     let (inputs, targets) = (rows.slice(s![.., ..2]), rows.column(2));
     let map = FeatureMap::sample(Kernel::Gaussian { bandwidth: 0.8 }, MapKind::Pair, Sampling::Plain, 5, 72, 2);
     let psi = map.projector::<f64>().transform(inputs);
-    let equations = equations(&psi, &(&targets - targets.mean().unwrap()));
-    let departures = subset_departures(&equations, 1e-3, (36, 6), 1).unwrap();
-    let expected = subset_error(psi.view(), departures.view(), 1, (36, 6));
-    assert_close(told(&model) / expected, 1.0, 1e-3, "from a pool");
+    let centred = &targets - targets.mean().unwrap();
+    let shares = vec![1.0 / 400.0; 400];
+    let fitted = FittedTargets { targets: centred.view().insert_axis(Axis(1)), shares: &shares };
+    let compared = ComparedRows { features: psi.view(), fitted: Some(fitted) };
+    let pool = pool_predictions(&equations(&psi, &centred), 1e-3, (36, 6), &compared, 1).unwrap().unwrap();
+    let expected = DrawError::from_pool(&pool).unwrap();
+    assert_close(estimates(&model).jackknife.unwrap() / expected.own, 1.0, 1e-3, "from a pool");
+    let detail = estimates(&model).jackknife_detail.unwrap();
+    assert_eq!((detail.rows, detail.left_out, detail.pooled), (400, true, true));
 
     let more = Memory { cells: waves(500).cells[1_200..].to_vec(), columns: 3 };
-    let updated = update(model, 1, &spec(&raw), (&more, &schema(&more), "ds-more"), 1, &Silent).unwrap().model;
+    let mut held_out = raw.clone();
+    held_out["validation_fraction"] = json!(0.5);
+    let updated =
+        update(model.clone(), 1, &spec(&held_out), (&more, &schema(&more), "ds-more"), 1, &Silent).unwrap().model;
+    assert_eq!(updated.report.validation_rows, 50);
     let codes: Vec<&[f64]> = more.cells.chunks(3).map(|row| &row[..2]).collect();
-    let bars = Predictor::new(updated.clone()).error_bars(&codes).unwrap();
-    assert_close(told(&updated) / bars.mapv(|bar| bar * bar).mean().unwrap(), 1.0, 1e-9, "from error bars");
+    let bars = Predictor::new(updated.clone()).error_bars(&codes).unwrap().mapv(|bar| bar * bar).mean().unwrap();
+    let found = estimates(&updated).jackknife.unwrap();
+    // Half of the rows: the same mean but for which half it is.
+    assert!((found / bars - 1.0).abs() < 0.3, "{found} {bars}");
+    // Without a pool, fitted rows say nothing.
+    let blind = update(model, 1, &spec(&raw), (&more, &schema(&more), "ds-more"), 1, &Silent).unwrap().model;
+    assert_eq!(estimates(&blind).jackknife, None);
 }

@@ -32,6 +32,7 @@ fn rates_are_the_golden_ones() {
             failure_probability: delta,
             target_mean_square: 1.0,
             effective_dimension: None,
+            gaussian: true,
         };
         let id = format!("rudi_rosasco.theorem{}", row["theorem"]);
         let choices = plan(&problem, Target::Rate(regularity));

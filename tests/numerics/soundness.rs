@@ -7,7 +7,8 @@ use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::{Cholesky, use_one_blas_thread};
 use bochner::model::Predictor;
 use bochner::solver::{
-    BlockGram, Gram, NormalEquations, jackknife_weights, pool_multiple, solve_ridge, subset_departures, subset_error,
+    BlockGram, ComparedRows, DrawError, Gram, NormalEquations, jackknife_weights, pool_multiple, pool_predictions,
+    solve_ridge,
 };
 use bochner::theory::ours::certificate::{certificate_mean, certificate_tolerance};
 use bochner::theory::ours::conformal::conformal_quantile;
@@ -133,8 +134,10 @@ impl Comparison {
     fn pooled(&self, seed: u64, counts: (usize, usize), ridge: f64) -> f64 {
         let projector = self.map(seed, 2 * counts.0).projector::<f64>();
         let equations = equations(&projector.transform(self.training.view()), &self.targets);
-        let departures = subset_departures(&equations, ridge, counts, 1).unwrap();
-        subset_error(projector.transform(self.held_out.view()).view(), departures.view(), 1, counts)
+        let features = projector.transform(self.held_out.view());
+        let rows = ComparedRows { features: features.view(), fitted: None };
+        let found = pool_predictions(&equations, ridge, counts, &rows, 1).unwrap().unwrap();
+        DrawError::from_pool(&found).unwrap().mean
     }
 
     /// From leaving out groups.
@@ -223,7 +226,7 @@ fn leaving_out_groups_is_the_same_through_kernel_matrices() {
 }
 
 /// y = sin(3a) + noise, with independent rows from positions in an endless sequence.
-fn noisy(first: usize, rows: usize) -> Memory {
+pub(crate) fn noisy(first: usize, rows: usize) -> Memory {
     let cells = (first..first + rows).flat_map(|i| {
         let uniform = |number: usize| (mixed((4 * i + number) as u64) >> 11) as f64 / (1_u64 << 53) as f64;
         let a = uniform(0) * 2.0 - 1.0;
@@ -267,12 +270,12 @@ fn certificates_hold_as_often_as_they_say() {
     const ROWS: usize = 300;
     let grid: Vec<f64> = (0..2_000).map(|i| (f64::from(i) + 0.5) / 1_000.0 - 1.0).collect();
     let rows: Vec<&[f64]> = grid.chunks(1).collect();
-    let (mut means, mut tolerances, mut promised, mut chance) = (0, 0, 0.0, 0.0);
+    let (mut means, mut tolerances, mut scaled, mut promised, mut chance) = (0, 0, 0, 0.0, 0.0);
     for split in 0..200 {
         let table = noisy(10_000_000 + split * ROWS, ROWS);
         let fixed = json!({
             "lambda": 1e-3, "kernel": {"bandwidth": 0.7}, "scaling": "none", "validation_fraction": 0.4,
-            "features": {"count": 16, "seed": split}, "error_bars": false,
+            "features": {"count": 16, "seed": split},
         });
         let model = fit(&table, &fixed, 1).unwrap().model;
         let mut exactly = fixed;
@@ -288,7 +291,13 @@ fn certificates_hold_as_often_as_they_say() {
         let held_out = evidence.certificate.as_ref().unwrap().differences.len();
         let mean = certificate_mean(&evidence, DELTA);
         let tolerance = certificate_tolerance(&evidence, SHARE, DELTA);
-        let (near, far) = (Predictor::new(model).predict(&rows), Predictor::new(exact).predict(&rows));
+        let made = model.certified_bars(DELTA).unwrap().unwrap();
+        let predictor = Predictor::new(model);
+        let bars = predictor.error_bars(&rows).unwrap();
+        let (near, far) = (predictor.predict(&rows), Predictor::new(exact).predict(&rows));
+        let gaps = (&near - &far).mapv(f64::abs);
+        let within = gaps.iter().zip(&bars).filter(|(gap, bar)| **gap <= made.bars(&[**bar])[0]).count();
+        scaled += usize::from(within as f64 >= SHARE * grid.len() as f64);
         let clipped = near.mapv(|f| f.clamp(low, high)) - far.mapv(|f| f.clamp(low, high));
         means += usize::from((&clipped * &clipped).mean().unwrap() <= mean.value.unwrap());
         let covered = (&near - &far).iter().filter(|gap| gap.abs() <= tolerance.value.unwrap()).count();
@@ -302,6 +311,8 @@ fn certificates_hold_as_often_as_they_say() {
     let four_deviations = 4.0 * chance.sqrt();
     assert!((tolerances as f64 - promised).abs() <= four_deviations, "{tolerances} {promised} {four_deviations}");
     assert!(means as f64 >= 180.0 - 4.0 * 18_f64.sqrt(), "{means}");
+    // Ratios have the same rank.
+    assert!((scaled as f64 - promised).abs() <= four_deviations, "{scaled} {promised} {four_deviations}");
 }
 
 /// P(Binomial(m, p) ≤ k).

@@ -3,8 +3,8 @@
 
 use crate::evidence::ridge_fit;
 use bochner::theory::{
-    CertificateEvidence, Choices, Circumstances, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence,
-    LossKind, PoolEvidence, RowAccess, SamplingKind, ScoreUnit,
+    CertificateDetail, CertificateEvidence, Choices, Circumstances, ErrorEstimates, Estimate, Evidence, ExactEvidence,
+    JackknifeDetail, KernelEvidence, LossKind, PoolEvidence, RowAccess, SamplingKind, ScaledDifferences, ScoreUnit,
 };
 
 /// A model, where it was trained, and the δ that is asked for.
@@ -57,6 +57,11 @@ fn pool(candidate_count: usize, row_count: usize, leverage: fn(f64) -> f64) -> O
     })
 }
 
+/// A pool that was scored by something else than leverage.
+fn empty_pool() -> Option<PoolEvidence> {
+    pool(2_000, 300, |_| 1.0).map(|pool| PoolEvidence { spectrum: Vec::new(), largest_leverages: Vec::new(), ..pool })
+}
+
 fn power_law(exponent: i32) -> Option<Vec<f64>> {
     Some((1..200).map(|i| f64::from(i).powi(-exponent)).collect())
 }
@@ -68,6 +73,16 @@ fn certificate(count: u32, offset: f64, mean_square: f64) -> Option<CertificateE
         clipped_square_variance: 0.0001,
         clip_width: 2.0,
         solver_slack: 0.001,
+        detail: Some(CertificateDetail {
+            clipped_squares: vec![mean_square; count as usize],
+            scaled: Some(ScaledDifferences {
+                ratios: (1..=count).map(|j| 3.0 * f64::from(j) / f64::from(count)).collect(),
+                mean_squares: vec![0.0004 + offset * offset],
+            }),
+            validation_rows: count as usize,
+            calibration_rows: 0,
+            unlabelled_rows: 0,
+        }),
     })
 }
 
@@ -84,7 +99,17 @@ fn measured() -> Evidence {
         kernel: kernel(0.0, Some(0.8), Some(0.2)),
         spectrum: power_law(2),
         pool: pool(2_000, 300, |lambda| lambda.powf(-0.7)),
-        estimates: ErrorEstimates { jackknife: Some(0.0012), fresh_features: Some(0.0015) },
+        estimates: ErrorEstimates {
+            jackknife: Some(0.0012),
+            fresh_features: Some(0.0015),
+            jackknife_detail: Some(JackknifeDetail {
+                low: 0.0007,
+                high: 0.0021,
+                rows: 900,
+                left_out: false,
+                pooled: true,
+            }),
+        },
         certificate: certificate(900, 0.0, 0.01),
         calibration_scores: scores(99),
         ..plain()
@@ -116,7 +141,11 @@ fn ridge() -> Vec<Evidence> {
         plain(),
         chosen(Choices::FromInputs),
         chosen(Choices::FromTargets),
-        Evidence { sign_features: true, feature_bound: Some(1.0), ..chosen(Choices::FromTargets) },
+        chosen(Choices::FromDraws),
+        chosen(Choices::FromDesignRows),
+        Evidence { rows_added: true, ..chosen(Choices::FromDesignRows) },
+        chosen(Choices::FromList { kernels: 81, lambdas: 35 }),
+        Evidence { sign_features: true, feature_bound: Some(1.0), ..chosen(Choices::FromDraws) },
         Evidence { sign_features: true, feature_bound: Some(1.0), ..measured() },
         Evidence { sign_features: true, feature_bound: Some(1.0), ..plain() },
         Evidence { target_count: 3, score_unit: ScoreUnit::TrainingError, ..measured() },
@@ -159,8 +188,16 @@ fn ridge() -> Vec<Evidence> {
         }),
         leverage_weighted(Evidence { kernel: None, spectrum: None, ..measured() }),
         leverage_weighted(Evidence { kernel: None, ..measured() }),
+        leverage_weighted(Evidence { pool_degrees: vec![(0.9, 3.0)], ..measured() }),
+        leverage_weighted(Evidence { pool_degrees: vec![(0.01, 9.0), (1.0 / 300.0, 12.0)], ..measured() }),
+        Evidence { sampling: SamplingKind::ChosenByTargets, unbiased: false, ..measured() },
+        Evidence { sampling: SamplingKind::ChosenByInputs, unbiased: false, pool: empty_pool(), ..measured() },
         Evidence { certificate: certificate(58, 0.0, 0.01), ..measured() },
         Evidence { certificate: certificate(1, 0.0, 0.01), ..measured() },
+        Evidence {
+            certificate: certificate(900, 0.0, 0.01).map(|found| CertificateEvidence { detail: None, ..found }),
+            ..measured()
+        },
     ]
 }
 
@@ -181,8 +218,8 @@ fn uninformative() -> Vec<Evidence> {
 
 /// Classifiers and the exact kernel method.
 fn other_models() -> Vec<Evidence> {
-    let exponential = (1..40).map(|i| (-0.5 * f64::from(i)).exp()).collect();
-    let finite = [1.0, 0.5, 0.3, 0.1].into_iter().chain([0.0; 96]).collect();
+    let exponential: Vec<f64> = (1..40).map(|i| (-0.5 * f64::from(i)).exp()).collect();
+    let finite: Vec<f64> = [1.0, 0.5, 0.3, 0.1].into_iter().chain([0.0; 96]).collect();
     vec![
         classifier(LossKind::Logistic, 1),
         classifier(LossKind::Hinge, 3),
@@ -194,6 +231,20 @@ fn other_models() -> Vec<Evidence> {
         Evidence { feature_bound: None, ..classifier(LossKind::Hinge, 1) },
         Evidence { kernel: kernel(0.3, None, None), ..leverage_weighted(classifier(LossKind::Hinge, 1)) },
         Evidence { spectrum: None, kernel: None, ..leverage_weighted(classifier(LossKind::Hinge, 1)) },
+        leverage_weighted(Evidence {
+            sample_count: 5_000,
+            ridge: 1.0 / 5_000.0,
+            pool: pool(10, 5_000, |_| 1.0),
+            ..classifier(LossKind::Logistic, 1)
+        }),
+        leverage_weighted(Evidence {
+            ridge: 1e-3,
+            pool_degrees: vec![(1e-2, 3.0)],
+            pool: pool(2_000, 300, |_| 1.0),
+            ..classifier(LossKind::Logistic, 1)
+        }),
+        leverage_weighted(Evidence { spectrum: Some(exponential.clone()), ..classifier(LossKind::Hinge, 1) }),
+        leverage_weighted(Evidence { spectrum: Some(finite.clone()), ..classifier(LossKind::Hinge, 1) }),
         Evidence { spectrum: Some(exponential), ..classifier(LossKind::Hinge, 1) },
         Evidence { spectrum: Some(finite), ..classifier(LossKind::Hinge, 1) },
         Evidence { sampling: SamplingKind::NoFeatures, feature_bound: None, ..measured() },

@@ -2,7 +2,7 @@
 
 use crate::statement_cases::cases;
 use bochner::theory::papers::rudi_rosasco::WORST_CASE;
-use bochner::theory::plan::{PlanProblem, PlannedRidge, Target, plan};
+use bochner::theory::plan::{PlanProblem, PlannedRidge, Target, lower_bounds, plan};
 use bochner::theory::{
     Assumption, AssumptionState, Guarantee, IDS, Lack, RowAccess, Status, guarantees, spectral_profile,
 };
@@ -145,9 +145,12 @@ fn plans() -> String {
         failure_probability: 0.05,
         target_mean_square: 1.0,
         effective_dimension: Some(20.0),
+        gaussian: true,
     };
     let with = |ridge| PlanProblem { ridge: PlannedRidge::Fixed(ridge), ..problem };
     let few = PlanProblem { sample_count: 2, ..with(0.01) };
+    let wide = PlanProblem { sample_count: 1 << 30, ..with(1e-5) };
+    let certified = PlanProblem { ridge: PlannedRidge::Certified, ..problem };
     let unknown = PlanProblem { effective_dimension: None, ..problem };
     let mut seen = BTreeSet::new();
     let mut text = String::new();
@@ -162,10 +165,14 @@ fn plans() -> String {
         (problem, Target::SpectralDelta(1e-9)),
         (with(1e6), Target::SpectralDelta(0.5)),
         (unknown, Target::SpectralDelta(0.25)),
+        (wide, Target::SpectralDelta(0.25)),
+        (certified, Target::SpectralDelta(0.25)),
     ] {
-        for choice in plan(&problem, target) {
-            if seen.insert((choice.id, shape(&choice.statement))) {
-                writeln!(text, "- `{}`: {}", choice.id, choice.statement).unwrap();
+        let choices = plan(&problem, target).into_iter().map(|choice| (choice.id, choice.statement));
+        let bounds = lower_bounds(&problem, target).into_iter().map(|bound| (bound.id, bound.statement));
+        for (id, statement) in choices.chain(bounds) {
+            if seen.insert((id, shape(&statement))) {
+                writeln!(text, "- `{id}`: {statement}").unwrap();
             }
         }
     }

@@ -8,7 +8,7 @@
 //!   response. Browsers name the page in `Origin`, and say `Sec-Fetch-Site: cross-site`; both are out of reach of
 //!   scripts. A request with neither does not come from another page of a current browser, so that clients such as curl
 //!   need no header. Old browsers send forms without `Origin`: the three content types of forms are refused where a
-//!   request changes something.
+//!   request changes something. Uploads accept `multipart/form-data` with a header that shows where it comes from.
 //!
 //! Responses have no CORS header, so that pages of other origins never read one.
 
@@ -16,7 +16,7 @@ use super::error::ApiError;
 use super::error_code::ErrorCode;
 use crate::config::Config;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, header};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The content types that HTML forms can send.
@@ -85,10 +85,24 @@ impl AllowedHosts {
     }
 }
 
-/// Refuses the content types of HTML forms in a request that may change something.
-pub(crate) fn refuse_form(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
-    let Some(value) = headers.get(header::CONTENT_TYPE).filter(|_| !method.is_safe()) else { return Ok(()) };
+/// The route that takes files from forms.
+const FORM_ROUTE: &str = "/api/v1/datasets";
+
+/// Refuses the content types of HTML forms in a request that may change something. A form with a file may be uploaded if
+/// it is not from a page of another site.
+pub(crate) fn refuse_form(parts: &Parts) -> Result<(), ApiError> {
+    let headers = &parts.headers;
+    let Some(value) = headers.get(header::CONTENT_TYPE).filter(|_| !parts.method.is_safe()) else { return Ok(()) };
     let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if media_type.eq_ignore_ascii_case(b"multipart/form-data") && parts.uri.path() == FORM_ROUTE {
+        return if is_from_here(headers) {
+            Ok(())
+        } else {
+            let detail = "a form is accepted from a page of this service, from curl, or with a header that no form of \
+                          another site can have: `x-api-key` or `x-requested-with`";
+            Err(ApiError::new(ErrorCode::UnsupportedMediaType, detail))
+        };
+    }
     match FORM_TYPES.iter().find(|form| form.as_bytes().eq_ignore_ascii_case(media_type)) {
         Some(form) => Err(ApiError::unsupported_media_type(
             form,
@@ -96,6 +110,16 @@ pub(crate) fn refuse_form(method: &Method, headers: &HeaderMap) -> Result<(), Ap
         )),
         None => Ok(()),
     }
+}
+
+/// Whether a form is not sent by a page of another site. An `Origin` was checked before; forms have no other header that
+/// a page chooses, and no browser calls itself curl.
+fn is_from_here(headers: &HeaderMap) -> bool {
+    let starts = |name: &str, start: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(start));
+    headers.contains_key(header::ORIGIN)
+        || headers.contains_key("x-requested-with")
+        || starts("sec-fetch-site", b"same-origin")
+        || starts("user-agent", b"curl/")
 }
 
 /// The `Host` header, which must be there once. [RFC 9112, section 3.2]

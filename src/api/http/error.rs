@@ -4,13 +4,14 @@
 //! the request id known.
 
 use super::error_code::ErrorCode;
-use crate::dataset::DatasetError;
+use crate::dataset::{DatasetError, PlaceUnit};
 use crate::jobs::JobError;
 use crate::model::{ArtifactError, OnnxError, RegistryError};
 use crate::request::problem::{Problem, pointer};
 use crate::serving::{ModelCacheError, Refusal};
+use crate::storage::disk::DiskLow;
 use crate::telemetry::{Outcome, Protocol};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -21,11 +22,18 @@ pub(crate) struct ApiError {
     detail: String,
     errors: Vec<Value>,
     cause: Option<String>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiError {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), errors: Vec::new(), cause: None }
+        Self { code, detail: detail.into(), errors: Vec::new(), cause: None, headers: Vec::new() }
+    }
+
+    /// With a header in addition to those of every error, or in place of one.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
     }
 
     pub(crate) fn empty_body() -> Self {
@@ -38,10 +46,6 @@ impl ApiError {
 
     pub(crate) fn draining() -> Self {
         Self::new(ErrorCode::Draining, "the service is shutting down")
-    }
-
-    pub(crate) fn too_many_uploads() -> Self {
-        Self::new(ErrorCode::Overloaded, "too many uploads are running; try again later")
     }
 
     pub(crate) fn too_large(limit: u64) -> Self {
@@ -81,7 +85,12 @@ impl ApiError {
     }
 
     fn storage(error: &std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::StorageFull { Self::disk_full(error) } else { Self::internal(error) }
+        let is_low = error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<DiskLow>);
+        match error.kind() {
+            std::io::ErrorKind::StorageFull if is_low => Self::new(ErrorCode::DiskFull, error.to_string()),
+            std::io::ErrorKind::StorageFull => Self::disk_full(error),
+            _ => Self::internal(error),
+        }
     }
 
     fn database(error: &rusqlite::Error) -> Self {
@@ -99,7 +108,7 @@ impl ApiError {
     /// How a prediction that ends with this error is counted.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.code.status().as_u16() {
-            503 | 504 => Outcome::Shed,
+            429 | 503 | 504 => Outcome::Shed,
             400..500 => Outcome::Refused,
             _ => Outcome::Failed,
         }
@@ -148,6 +157,9 @@ impl ApiError {
         if let Some(seconds) = self.code.retry_after_seconds() {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name, value.clone());
+        }
         response
     }
 }
@@ -166,9 +178,14 @@ impl From<DatasetError> for ApiError {
         match error {
             DatasetError::Empty => Self::new(ErrorCode::EmptyBody, detail),
             DatasetError::Unreadable { .. } => Self::new(ErrorCode::UnreadableBody, detail),
+            DatasetError::WrongFormat { .. } => Self::new(ErrorCode::UnsupportedMediaType, detail),
             DatasetError::TooLarge { .. } => Self::new(ErrorCode::BodyTooLarge, detail),
             DatasetError::At { place, detail: what } => {
-                let mut item = json!({"pointer": format!("/lines/{}", place.line), "line": place.line, "detail": what});
+                let number = place.line;
+                let mut item = match place.unit {
+                    PlaceUnit::Line => json!({"pointer": format!("/lines/{number}"), "line": number, "detail": what}),
+                    PlaceUnit::Row => json!({"pointer": format!("/rows/{number}"), "row": number, "detail": what}),
+                };
                 if let Some(column) = &place.column {
                     item["column"] = json!(column);
                 }
@@ -195,6 +212,7 @@ impl From<JobError> for ApiError {
         match error {
             JobError::NotFound { .. } => Self::new(ErrorCode::JobNotFound, detail),
             JobError::QueueFull { .. } => Self::new(ErrorCode::QueueFull, detail),
+            JobError::ClientQueueFull { .. } => Self::new(ErrorCode::ClientLimit, detail),
             JobError::Draining => Self::new(ErrorCode::Draining, detail),
             JobError::State { .. } => Self::new(ErrorCode::WrongState, detail),
             JobError::NoDataset { .. } => Self::new(ErrorCode::DatasetNotFound, detail),

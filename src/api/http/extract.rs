@@ -85,6 +85,21 @@ impl QueryFields {
         Ok(Self(fields))
     }
 
+    /// No parameters.
+    pub(crate) fn none() -> Self {
+        Self(HashMap::new())
+    }
+
+    /// With parameters from elsewhere in the request; refused if one is repeated.
+    pub(crate) fn with(mut self, more: impl IntoIterator<Item = (String, String)>) -> Result<Self, ApiError> {
+        for (name, value) in more {
+            if self.0.insert(name.clone(), value).is_some() {
+                return Err(ApiError::new(ErrorCode::MalformedQuery, format!("'{name}' is given twice")));
+            }
+        }
+        Ok(self)
+    }
+
     /// The parameters if all names are `known`.
     pub(crate) fn only(self, known: &[&str]) -> Result<Self, ApiError> {
         self.check(known)?;
@@ -106,6 +121,17 @@ impl QueryFields {
     /// A parameter as text; an empty one counts as absent.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// A parameter of at most 200 characters, to be shown again.
+    pub(crate) fn short_text(&self, name: &str) -> Result<Option<String>, ApiError> {
+        match self.text(name) {
+            Some(text) if text.chars().count() > 200 || text.chars().any(char::is_control) => {
+                let detail = "must be at most 200 characters, none of them control characters";
+                Err(ApiError::invalid_parameter(format!("?{name}"), detail))
+            }
+            text => Ok(text.map(str::to_owned)),
+        }
     }
 
     /// A parameter of another type; `expected` describes it for the error.
@@ -190,6 +216,11 @@ pub(crate) struct ModelPath<'a> {
 impl<'a> ModelPath<'a> {
     pub(crate) fn new(name: &'a str, version: Option<&'a str>) -> Self {
         Self { name: name.into(), version: version.map(Cow::Borrowed) }
+    }
+
+    /// The model, as the path has it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The model, which the registry checks, and the version.

@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 /// What happened on a connection. Only the connection's own task uses it, so that relaxed ordering is enough.
 #[derive(Default)]
@@ -67,13 +66,13 @@ impl Drop for RequestGuard<'_> {
     }
 }
 
-/// A socket whose writes count as activity, and whose reads begin a head.
-pub(crate) struct TrackedStream<'a> {
-    pub(crate) stream: TcpStream,
+/// A socket, plain or with TLS, whose writes count as activity, and whose reads begin a head.
+pub(crate) struct TrackedStream<'a, S> {
+    pub(crate) stream: S,
     pub(crate) activity: &'a Activity,
 }
 
-impl AsyncRead for TrackedStream<'_> {
+impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<'_, S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -88,7 +87,7 @@ impl AsyncRead for TrackedStream<'_> {
     }
 }
 
-impl AsyncWrite for TrackedStream<'_> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<'_, S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if written.is_ready() {

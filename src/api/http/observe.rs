@@ -5,7 +5,7 @@
 
 use super::error::ApiError;
 use crate::api::AppState;
-use crate::telemetry::{PredictionRoute, Protocol, RequestRoute};
+use crate::telemetry::{HAS_TRACES, PredictionRoute, Protocol, RequestRoute, TraceParent, continue_trace};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, Span, field};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -25,6 +25,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SNIFFING: (HeaderName, HeaderValue) = (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// What the layers within have said already, and a rendered error keeps.
+const KEPT_HEADERS: [HeaderName; 3] =
+    [header::ALLOW, HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")];
 
 /// Slower requests are logged at level info instead of debug.
 const SLOW_SECONDS: f64 = 1.0;
@@ -34,19 +38,20 @@ pub(crate) async fn observe(State(state): State<AppState>, request: Request, nex
     let path = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let route = RequestRoute::Other { method: method_label(request.method()), path };
     let observation = Observation::start(route, request.headers());
-    let (id, route) = (observation.id(), &observation.route);
-    let trace = observation.trace.as_deref();
-    let span = tracing::info_span!("request", id, method = route.method(), route = route.path(), trace);
+    let span = observation.span();
     let protocol = Protocol::of_path(request.uri().path());
 
-    let mut response = next.run(request).instrument(span).await;
+    let mut response = next.run(request).instrument(span.clone()).await;
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        let allow = response.headers_mut().remove(header::ALLOW);
+        let kept = KEPT_HEADERS.map(|name| (response.headers_mut().remove(&name), name));
         response = error.render(protocol, observation.id());
-        if let Some(allow) = allow {
-            response.headers_mut().insert(header::ALLOW, allow);
+        for (value, name) in kept {
+            if let Some(value) = value {
+                response.headers_mut().entry(name).or_insert(value);
+            }
         }
     }
+    span.record("status", response.status().as_u16());
     observation.finish(&state, response, Instant::now())
 }
 
@@ -84,7 +89,9 @@ pub(crate) async fn observe_prediction(
     observation: Observation,
     work: Pin<&mut impl Future<Output = Result<TimedResponse, ApiError>>>,
 ) -> Response {
-    let outcome = AssertUnwindSafe(work).catch_unwind().await;
+    let work = AssertUnwindSafe(work).catch_unwind();
+    let span = if HAS_TRACES { observation.span() } else { Span::none() };
+    let outcome = if HAS_TRACES { work.instrument(span.clone()).await } else { work.await };
     let outcome = outcome.unwrap_or_else(|_| Err(ApiError::internal("a handler panicked")));
     let (response, ready_at) = match outcome {
         Ok(TimedResponse { response, ready_at }) => (response, ready_at),
@@ -93,6 +100,7 @@ pub(crate) async fn observe_prediction(
             (error.render(protocol, observation.id()), Instant::now())
         }
     };
+    span.record("status", response.status().as_u16());
     observation.finish(state, response, ready_at)
 }
 
@@ -101,8 +109,8 @@ pub(crate) struct Observation {
     /// When the request arrived.
     pub(crate) start: Instant,
     id: HeaderValue,
-    /// The caller's trace id, so that our log lines can be found from it.
-    trace: Option<String>,
+    /// The caller's trace, so that our log lines can be found from it.
+    trace: Option<TraceParent>,
     route: RequestRoute,
 }
 
@@ -113,11 +121,23 @@ impl Observation {
     }
 
     fn start(route: RequestRoute, headers: &HeaderMap) -> Self {
-        Self { start: Instant::now(), id: request_id(headers), trace: trace_id(headers), route }
+        Self { start: Instant::now(), id: request_id(headers), trace: trace_parent(headers), route }
     }
 
     fn id(&self) -> &str {
         self.id.to_str().unwrap_or_default()
+    }
+
+    /// The span of the request, as a part of the caller's trace.
+    fn span(&self) -> Span {
+        let (id, method, route, trace) = (self.id(), self.route.method(), self.route.path(), self.trace_id());
+        let span = tracing::info_span!("request", id, method, route, trace, status = field::Empty);
+        continue_trace(&span, self.trace);
+        span
+    }
+
+    fn trace_id(&self) -> Option<String> {
+        self.trace.map(TraceParent::trace_id)
     }
 
     /// Counts and logs the response, and adds the request id to it.
@@ -125,13 +145,13 @@ impl Observation {
         let status = response.status().as_u16();
         let seconds = (ready_at - self.start).as_secs_f64();
         state.metrics.answered(&self.route, status, seconds);
-        let (id, trace, latency_ms) = (self.id(), self.trace.as_deref(), seconds * 1e3);
+        let (id, latency_ms) = (self.id(), seconds * 1e3);
         let (method, route) = (self.route.method(), self.route.path());
         // A line for each of a million predictions a day would hide what matters; metrics count them.
         if status >= 500 || seconds > SLOW_SECONDS {
-            tracing::info!(id, method, route, trace, status, latency_ms, "answered");
+            tracing::info!(id, method, route, trace = self.trace_id(), status, latency_ms, "answered");
         } else {
-            tracing::debug!(id, method, route, trace, status, latency_ms, "answered");
+            tracing::debug!(id, method, route, trace = self.trace_id(), status, latency_ms, "answered");
         }
         add_common_headers(&mut response, self.id);
         response
@@ -162,9 +182,9 @@ fn new_id() -> HeaderValue {
     HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("unknown")) // digits are always valid
 }
 
-/// The trace id of a W3C `traceparent` header.
-fn trace_id(headers: &HeaderMap) -> Option<String> {
-    let mut parts = headers.get(TRACE_PARENT)?.to_str().ok()?.split('-');
-    let (_version, id) = (parts.next()?, parts.next()?);
-    (id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit())).then(|| id.to_owned())
+/// The caller's trace; none if the header is missing, malformed or there twice.
+pub(crate) fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut given = headers.get_all(TRACE_PARENT).iter();
+    let (Some(parent), None) = (given.next(), given.next()) else { return None };
+    parent.to_str().ok()?.parse().ok()
 }

@@ -2,6 +2,7 @@
 
 use super::pipeline::{Answered, Decoded, Decoder, Encoder, PredictionRequest, run, typed};
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::body::{csv_header, media_type};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
@@ -19,13 +20,33 @@ use std::borrow::Cow;
 
 /// `GET /ping`: succeeds if the default model can be loaded.
 pub(crate) async fn ping(State(state): State<AppState>) -> Result<Json<Value>, ApiError> {
-    let name = default_model(&state)?;
-    state.load(&name, None).await?;
-    Ok(Json(json!({"status": "ok"})))
+    let loaded = async {
+        let name = default_model(&state)?;
+        state.load(&name, None).await
+    };
+    match loaded.await {
+        Ok(_) => Ok(Json(json!({"status": "ok"}))),
+        // Without a key, nothing else about models is revealed.
+        Err(_) if state.keys.is_some() => {
+            Err(ApiError::new(ErrorCode::ModelNotFound, "the default model cannot be loaded"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The default model, if the caller may use it. Otherwise the answer is the same whether or not there is one.
+pub(super) fn default_model_of<'a>(state: &'a AppState, caller: &Caller) -> Result<Cow<'a, str>, ApiError> {
+    let found = default_model(state);
+    match &found {
+        Ok(name) => caller.check_model(name)?,
+        Err(_) if !caller.covers_all_models() => caller.check_model("")?,
+        Err(_) => {}
+    }
+    found
 }
 
 /// The configured model, or the only one.
-pub(super) fn default_model(state: &AppState) -> Result<Cow<'_, str>, ApiError> {
+fn default_model(state: &AppState) -> Result<Cow<'_, str>, ApiError> {
     if let Some(name) = &state.config.default_model {
         return Ok(name.into());
     }

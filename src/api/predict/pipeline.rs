@@ -2,6 +2,7 @@
 //! decoder and an encoder; the limits, the deadlines, the threads and the metrics are the same for all.
 
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::body::{WholeBody, read_whole_with};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
@@ -9,7 +10,7 @@ use crate::api::http::response_memory::budgeted_body;
 use crate::api::state::blocking;
 use crate::model::{FittedModel, Predictions};
 use crate::serving::{BatchError, Outputs, ReadyModel, RequestRows, refuse_not_finite};
-use crate::telemetry::{Outcome, ShedReason};
+use crate::telemetry::{Outcome, PredictionStage, ShedReason};
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -31,6 +32,7 @@ const TIMEOUT_HEADER: HeaderName = HeaderName::from_static("x-timeout-ms");
 #[derive(Clone, Copy)]
 pub(super) struct PredictionRequest<'a> {
     pub(super) state: &'a AppState,
+    pub(super) caller: &'a Caller,
     pub(super) model: &'a Arc<ReadyModel>,
     pub(super) parts: &'a Parts,
     pub(super) start: Instant,
@@ -102,15 +104,15 @@ pub(super) async fn run<D: Decoder>(
         Ok(decoded)
     });
     let Decoded { rows, list, outputs, timeout, encoder } = decoded.await?;
-    model.meters.decode.observe(time_spent + clock.lap());
+    model.meters.observe(PredictionStage::Decode, time_spent + clock.lap());
     if let Some(timeout) = timeout {
         deadline = deadline.min(start + timeout);
     }
     let row_count = rows.len();
-    let predictions = score(model, rows, &outputs, list, deadline, Caller::WholeRequest, &mut clock).await?;
+    let predictions = score(model, rows, &outputs, list, deadline, RowSource::WholeRequest, &mut clock).await?;
     let is_long = row_count * outputs.numbers_per_row(model.predictor.model()) > MANY_NUMBERS;
     let encoded = sized(model, is_long, move |model| encoder.encode(model, &outputs, &predictions)).await?;
-    model.meters.encode.observe(clock.lap());
+    model.meters.observe(PredictionStage::Encode, clock.lap());
     let (head, bytes) = encoded.into_parts();
     let response = Response::from_parts(head, budgeted_body(state, model, bytes)?);
     Ok(Answered { response, rows: row_count, ready_at: clock.last() })
@@ -118,7 +120,7 @@ pub(super) async fn run<D: Decoder>(
 
 /// Who brings rows to be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Caller {
+pub(super) enum RowSource {
     /// A request with all its rows: refused if too many rows wait already.
     WholeRequest,
     /// A table, one block after the other: its block waits, whatever else does.
@@ -132,16 +134,16 @@ pub(super) async fn score(
     outputs: &Outputs,
     list: &str,
     deadline: Instant,
-    caller: Caller,
+    source: RowSource,
     clock: &mut StageClock,
 ) -> Result<Predictions, ApiError> {
     let locations = std::mem::take(&mut rows.locations);
     let (extras, row_count, unknown_levels) = (outputs.extras(), rows.len(), rows.unknown_levels);
-    let is_table = caller == Caller::TableBlock;
+    let is_table = source == RowSource::TableBlock;
     let predictions = if !is_table && row_count * model.predictor.operations_per_row(extras) <= INLINE_WORK {
         let rows: Vec<&[f64]> = rows.rows().collect();
         let predictions = model.predictor.compute(&rows, extras);
-        model.meters.compute.observe(clock.lap());
+        model.meters.observe(PredictionStage::Compute, clock.lap());
         predictions
     } else {
         let predicted = Box::pin(model.batcher.predict(rows, extras, deadline, is_table)).await;
@@ -151,7 +153,7 @@ pub(super) async fn score(
     refuse_not_finite(&predictions, &locations, list)?;
     model.meters.predicted(row_count);
     if unknown_levels > 0 {
-        model.meters.unknown_levels.inc_by(unknown_levels);
+        model.meters.unknown_levels(unknown_levels);
     }
     Ok(predictions)
 }

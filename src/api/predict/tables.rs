@@ -1,7 +1,7 @@
 //! Tables to predict: decoded, scored and encoded block by block.
 
 use super::native::Options;
-use super::pipeline::{Answered, Caller, PredictionRequest, StageClock, score, typed};
+use super::pipeline::{Answered, PredictionRequest, RowSource, StageClock, score, typed};
 use crate::api::http::body::{blocking_reader, check_content_length, content_encoding, unreadable};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
@@ -9,7 +9,7 @@ use crate::api::http::spool::{ResponseSpool, SpooledResponse};
 use crate::api::state::blocking;
 use crate::dataset::ContentEncoding;
 use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowReader};
-use crate::telemetry::ShedReason;
+use crate::telemetry::{PredictionStage, ShedReason};
 use axum::body::Body;
 use std::cell::Cell;
 use std::io::Read;
@@ -25,15 +25,12 @@ pub(super) async fn answer_table(
     options: Options,
     body: Body,
 ) -> Result<Answered, ApiError> {
-    let PredictionRequest { state, model, parts, deadline, .. } = *request;
+    let PredictionRequest { state, caller, model, parts, deadline, .. } = *request;
     let encoding = content_encoding(&parts.headers)?;
     let limit = state.config.max_upload.0;
     check_content_length(&parts.headers, limit)?;
     let outputs = Outputs::check(&options.outputs, model.predictor.model())?;
-    let permit = state.streams.clone().try_acquire_owned().map_err(|_| {
-        model.meters.shed(ShedReason::Overloaded);
-        ApiError::new(ErrorCode::Overloaded, "too many tables are being predicted; try again later")
-    })?;
+    let permit = state.streams.take(caller.client()).inspect_err(|_| model.meters.shed(ShedReason::Overloaded))?;
     let body = blocking_reader(body, state.config.upload_idle_seconds);
     let output = options.output;
     let client = ClientGuard::default();
@@ -100,13 +97,13 @@ impl TableRequest {
         let runtime = tokio::runtime::Handle::current();
         let mut clock = StageClock::start();
         while let Some(rows) = reader.next_block()? {
-            model.meters.decode.observe(clock.lap());
+            model.meters.observe(PredictionStage::Decode, clock.lap());
             self.check_progress(writer.rows + rows.len(), length.get())?;
             let deadline = Instant::now() + self.block_timeout;
-            let scored = score(model, rows, outputs, "/rows", deadline, Caller::TableBlock, &mut clock);
+            let scored = score(model, rows, outputs, "/rows", deadline, RowSource::TableBlock, &mut clock);
             let predictions = runtime.block_on(scored)?;
             writer.write(Answer { outputs, model: fitted, predictions: &predictions })?;
-            model.meters.encode.observe(clock.lap());
+            model.meters.observe(PredictionStage::Encode, clock.lap());
         }
         let rows = writer.rows;
         if rows == 0 {

@@ -64,7 +64,9 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         model: entry.name.clone(),
         dataset: dataset.id,
         payload: json!({"version": entry.version}),
+        client: String::new(),
         idempotency_key: None,
         fingerprint: String::new(),
+        trace_parent: None,
     })
 }

@@ -1,38 +1,74 @@
 //! `/api/v1/datasets`.
 
+/// What a request says about columns, as parameters or as JSON.
+mod schema_fields;
+
+/// Parts of a form.
+mod form;
+
+/// `PATCH …/{id}`.
+mod patch;
+
+pub(crate) use patch::patch;
+
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::body::{blocking_reader, check_content_length, content_encoding, csv_header, media_type};
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{Id, QueryFields};
 use crate::api::state::blocking;
 use crate::dataset::{
-    ColumnKind, CsvOptions, Dataset, DatasetError, Ingested, Rows, Schema, Task, UploadLimits, UploadOptions,
-    parse_delimiter,
+    ColumnKind, CsvOptions, Dataset, DatasetError, Ingested, Rows, Schema, UploadFormat, UploadLimits, UploadOptions,
+    format_instant, parse_delimiter,
 };
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schema_fields::SchemaFields;
 use serde_json::{Value, json};
 
-/// `POST`: the body is hashed and checked while it streams to disk.
+/// `POST`: the body is hashed and checked while it streams to disk. A form has the table as one of its parts.
 pub(crate) async fn upload(
     State(state): State<AppState>,
+    caller: Caller,
     query: QueryFields,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let options =
-        upload_options(&query.only(&["name", "target", "header", "delimiter", "task", "numeric"])?, &headers)?;
-    let limits = UploadLimits {
-        bytes: state.config.max_upload.0,
-        columns: state.config.max_columns,
-        levels: state.config.max_levels,
-    };
-    check_content_length(&headers, limits.bytes)?;
-    let permit = state.uploads.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::too_many_uploads())?;
+    if media_type(&headers) == form::MEDIA_TYPE {
+        return form::upload(&state, &caller, query, &headers, body).await;
+    }
+    let options = upload_options(&query.only(&parameters())?, &headers, None)?;
+    take_in(&state, &caller, options, &headers, body).await
+}
+
+/// `PUT …/{name}`: like `POST`, with the name in the path, as `curl -T table.csv` sends it.
+pub(crate) async fn put(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(name): Id,
+    query: QueryFields,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let query = query.only(&parameters()[1..])?.with([("name".to_owned(), name.clone())])?;
+    let options = upload_options(&query, &headers, Some(name))?;
+    take_in(&state, &caller, options, &headers, body).await
+}
+
+async fn take_in(
+    state: &AppState,
+    caller: &Caller,
+    options: UploadOptions,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let limits = upload_limits(state);
+    check_content_length(headers, limits.bytes)?;
+    state.refuse_low_disk().await?;
+    let permit = state.uploads.take(caller.client())?;
 
     let source = blocking_reader(body, state.config.upload_idle_seconds);
     let store = state.datasets.clone();
@@ -41,15 +77,39 @@ pub(crate) async fn upload(
         store.ingest(source, &options, limits)
     })
     .await?;
+    Ok(uploaded(state, ingested))
+}
+
+/// The parameters of an upload, the name first.
+fn parameters() -> Vec<&'static str> {
+    [&["name", "header", "delimiter"], &SchemaFields::NAMES[..]].concat()
+}
+
+fn upload_limits(state: &AppState) -> UploadLimits {
+    UploadLimits {
+        bytes: state.config.max_upload.0,
+        columns: state.config.max_columns,
+        cells: state.config.max_cells,
+        levels: state.config.max_levels,
+    }
+}
+
+/// The answer to an upload, whose bytes are counted if they are new.
+fn uploaded(state: &AppState, ingested: Ingested) -> Response {
+    if let Ingested::New(dataset) = &ingested {
+        state.metrics.uploaded_bytes.inc_by(dataset.bytes);
+    }
+    answer(ingested)
+}
+
+/// 201 for a new dataset, 200 for one that was there, with its place.
+fn answer(ingested: Ingested) -> Response {
     let (status, dataset) = match ingested {
-        Ingested::New(dataset) => {
-            state.metrics.uploaded_bytes.inc_by(dataset.bytes);
-            (StatusCode::CREATED, dataset)
-        }
+        Ingested::New(dataset) => (StatusCode::CREATED, dataset),
         Ingested::Known(dataset) => (StatusCode::OK, dataset),
     };
     let location = format!("/api/v1/datasets/{}", dataset.id);
-    Ok((status, [(header::LOCATION, location)], Json(render(&dataset))).into_response())
+    (status, [(header::LOCATION, location)], Json(render(&dataset))).into_response()
 }
 
 /// `GET`: newest first.
@@ -102,31 +162,46 @@ pub(crate) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn upload_options(query: &QueryFields, headers: &HeaderMap) -> Result<UploadOptions, ApiError> {
-    const ACCEPTED: &str = "text/csv or text/tab-separated-values";
-    let media_type = media_type(headers);
-    let default_delimiter = match media_type.as_ref() {
-        "text/csv" => b',',
-        "text/tab-separated-values" => b'\t',
-        other => return Err(ApiError::unsupported_media_type(other, ACCEPTED)),
-    };
-    let task = query.text("task").map(|text| match text {
-        "regression" => Ok(Task::Regression),
-        "classification" => Ok(Task::Classification),
-        _ => Err(ApiError::invalid_parameter("?task", "must be regression or classification")),
-    });
-    let name = query.text("name").map(str::to_owned);
-    if name.as_ref().is_some_and(|name| name.chars().count() > 200 || name.chars().any(char::is_control)) {
-        let detail = "must be at most 200 characters, none of them control characters";
-        return Err(ApiError::invalid_parameter("?name", detail));
+/// The format that a media type names; none for a type that says nothing about the table.
+fn declared_format(media_type: &str) -> Result<Option<UploadFormat>, ApiError> {
+    match (media_type, UploadFormat::of_media_type(media_type)) {
+        (_, Some(format)) => Ok(Some(format)),
+        (
+            ""
+            | "application/octet-stream"
+            | "binary/octet-stream"
+            | "application/gzip"
+            | "application/x-gzip"
+            | "application/zstd",
+            None,
+        ) => Ok(None),
+        (other, None) => {
+            let accepted = UploadFormat::ALL.map(UploadFormat::media_type).join(", ");
+            Err(ApiError::unsupported_media_type(other, &format!("one of {accepted}, multipart/form-data")))
+        }
     }
+}
+
+fn upload_options(
+    query: &QueryFields,
+    headers: &HeaderMap,
+    file_name: Option<String>,
+) -> Result<UploadOptions, ApiError> {
+    let declared = declared_format(&media_type(headers))?;
+    let delimiter = query.text("delimiter").map(parse_delimiter).transpose()?;
+    let format = declared.or_else(|| delimiter.map(|_| UploadFormat::Csv));
+    let default_delimiter = if format == Some(UploadFormat::Tsv) { b'\t' } else { b',' };
+    let SchemaFields { target, task, numeric, columns } = SchemaFields::of_query(query)?;
     Ok(UploadOptions {
-        name,
-        target: query.text("target").map(str::to_owned),
-        task: task.transpose()?,
-        numeric: query.text("numeric").map(|list| list.split(',').map(str::to_owned).collect()).unwrap_or_default(),
+        name: query.short_text("name")?,
+        target,
+        task,
+        numeric,
+        columns,
+        format,
+        file_name,
         csv: CsvOptions {
-            delimiter: query.text("delimiter").map_or(Ok(default_delimiter), parse_delimiter)?,
+            delimiter: delimiter.unwrap_or(default_delimiter),
             header: query.parsed("header", "true or false")?.or_else(|| csv_header(headers)),
         },
         encoding: content_encoding(headers)?,
@@ -154,6 +229,7 @@ fn render(dataset: &Dataset) -> Value {
         "bytes": dataset.bytes,
         "sha256": dataset.sha256,
         "created_at": dataset.created_at,
+        "quality": {"findings": schema.findings},
     })
 }
 
@@ -163,6 +239,8 @@ fn render_row(schema: &Schema, row: &[f64]) -> Value {
         ColumnKind::Numeric => json!(code),
         ColumnKind::Boolean => json!(*code != 0.0),
         ColumnKind::Categorical => json!(column.levels.get(*code as usize)),
+        ColumnKind::Date | ColumnKind::Datetime => json!(format_instant(*code)),
+        ColumnKind::Text => Value::Null,
     };
     Value::Array(row.iter().zip(&schema.columns).map(cell).collect())
 }

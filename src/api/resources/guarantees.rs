@@ -13,8 +13,19 @@ use axum::extract::State;
 use serde_json::{Value, json};
 
 /// The measurements that the short answer has.
-const IN_SHORT: [&str; 5] =
-    ["exact_krr_error", "jackknife_error", "validation_mse", "validation_r2", "validation_accuracy"];
+const IN_SHORT: [&str; 6] = [
+    "exact_krr_error",
+    "jackknife_error",
+    "jackknife_interval",
+    "validation_mse",
+    "validation_r2",
+    "validation_accuracy",
+];
+
+/// What holds for every figure of a model that was not trained here.
+const IMPORTED_EVIDENCE: &str = "This version, or one that it was updated from, was imported. What its guarantees and \
+    figures are computed from came with the file and is the word of its sender: this service did not measure it. Train \
+    the model here to have them measured.";
 
 /// Which guarantees are shown, and how much of each.
 enum Selection {
@@ -73,14 +84,15 @@ pub(crate) async fn show(
     let rows = row_access(&state, &ready).await?;
     let circumstances = model.circumstances(rows);
     let found = model.evidence.as_ref().map(|evidence| theory::guarantees(evidence, delta, share, &circumstances));
+    let certifiable = found.as_ref().is_some_and(|found| found.is_certifiable(rows));
     let (guarantees, needing_rows) = found.map(|found| (found.guarantees, found.needing_rows)).unwrap_or_default();
-    let certifiable = rows == RowAccess::Kept && needing_rows.iter().any(|id| id.contains("certificate"));
     let shown = best_first(guarantees.iter().filter(|guarantee| selection.shows(guarantee)).collect());
     let views: Vec<Value> =
         shown.iter().map(|guarantee| view(guarantee, model, &selection, delta, share, rows)).collect();
     let mut answer = json!({
         "model": entry.name,
         "version": entry.version,
+        "imported": entry.imported,
         "delta": delta,
         "share": share,
         "summary": model.summary(&guarantees, delta, certifiable),
@@ -88,6 +100,9 @@ pub(crate) async fn show(
         "not_shown": guarantees.len() - shown.len(),
         "measured": model.measurements(),
     });
+    if entry.imported.is_some() {
+        answer["notice"] = json!(IMPORTED_EVIDENCE);
+    }
     if selection.in_full() {
         let available = rows == RowAccess::Kept;
         answer["needs_rows"] = json!({"ids": needing_rows, "available": available, "reason": rows.obstacle()});

@@ -1,10 +1,12 @@
 //! Server-sent events of a job.
 
-use super::jobs::view;
+use super::jobs::{find_visible, render};
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::Id;
 use crate::api::state::blocking;
+use crate::jobs::JobError;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,11 +19,11 @@ use tokio::sync::broadcast::error::RecvError;
 
 /// `GET …/{id}/events`: the job now, and again whenever its state or progress changes, until it ends. Events are named
 /// `state` or `progress`; each has the complete job.
-pub(crate) async fn events(State(state): State<AppState>, Id(id): Id) -> Result<Response, ApiError> {
+pub(crate) async fn events(State(state): State<AppState>, caller: Caller, Id(id): Id) -> Result<Response, ApiError> {
     let changes = state.jobs.changes();
     let jobs = state.jobs.clone();
     let wanted = id.clone();
-    read_in_turn(&state, blocking(move || jobs.find(&wanted))).await?; // 404 before the stream begins
+    read_in_turn(&state, blocking(move || find_visible(&jobs, &caller, &wanted))).await?; // 404 before the stream begins
     // Comments, so that neither proxies nor our own idle timeout close the connection.
     let keep_alive = Duration::from_secs(state.config.connection_idle_seconds.min(30)) / 2;
     let listener = Listener { state, id, changes, last: None, ended: false };
@@ -32,8 +34,11 @@ pub(crate) async fn events(State(state): State<AppState>, Id(id): Id) -> Result<
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(keep_alive)).into_response())
 }
 
-/// Lets only a few streams read at the same time.
-async fn read_in_turn<T>(state: &AppState, read: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+/// Lets only a few of those who wait for changes read at the same time.
+pub(super) async fn read_in_turn<T>(
+    state: &AppState,
+    read: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
     let _turn = state.event_reads.acquire().await.map_err(ApiError::internal)?;
     read.await
 }
@@ -55,10 +60,10 @@ impl Listener {
                 self.wait_for_change().await?;
             }
             let (jobs, id) = (self.state.jobs.clone(), self.id.clone());
-            let read = async {
-                let job = blocking(move || jobs.find(&id)).await?;
-                Ok((job.status.is_final(), view(&self.state, job).await?))
-            };
+            let read = blocking(move || -> Result<_, JobError> {
+                let job = jobs.find(&id)?;
+                Ok((job.status.is_final(), render(&job, jobs.progress(&id))))
+            });
             let (ended, now) = read_in_turn(&self.state, read).await.ok()?; // none if it was deleted meanwhile
             self.ended = ended;
             if self.last.as_ref() != Some(&now) {

@@ -1,16 +1,26 @@
 //! `/api/v1/jobs`.
 
+/// Jobs of type `compare`.
+pub(crate) mod comparisons;
+
+/// What a training would take.
+pub(crate) mod estimates;
+
 use super::certifications;
+use super::job_events::read_in_turn;
 use crate::api::AppState;
+use crate::api::auth::{Caller, Client};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{Id, JsonBody, QueryFields, whole_number};
+use crate::api::http::observe::trace_parent;
 use crate::api::state::blocking;
-use crate::jobs::{Job, JobError, JobKind, JobStatus, NewJob, Progress};
+use crate::jobs::{Job, JobError, JobKind, JobPool, JobStatus, NewJob, Progress};
 use crate::model::{FittedModel, check_model_name};
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
-use crate::training::{SpecLimits, TrainSpec, estimate_memory};
+use crate::telemetry::trace_parent_or;
+use crate::training::{Effort, MetricRule, SpecLimits, TrainSpec, estimate_memory};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -18,35 +28,43 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// `POST`: a job that trains or certifies a model.
+/// `POST`: a job that trains or certifies a model, or compares samplings.
 pub(crate) async fn submit(
     State(state): State<AppState>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
+    if let Some(model) = body["model"].as_str() {
+        caller.check_model(model)?;
+    }
     let checker = state.clone();
-    accept(state, &headers, canonical(&body), move || check(&checker, &body)).await
+    accept(state, caller.client(), &headers, canonical(&body), move || check(&checker, &body)).await
 }
 
 /// Queues the job that `check` makes and answers 202; with `Prefer: wait=N` it waits for the end. A request with the
 /// idempotency key and the `fingerprint` of an earlier one gets the job of that one.
 pub(crate) async fn accept(
     state: AppState,
+    client: Client,
     headers: &HeaderMap,
     fingerprint: String,
     check: impl FnOnce() -> Result<NewJob, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
     let idempotency_key = idempotency_key(headers)?;
     let wait = wait_preference(headers);
+    let trace_parent = trace_parent_or(trace_parent(headers));
     let mut changes = state.jobs.changes();
-    let jobs = state.jobs.clone();
+    let (jobs, disk) = (state.jobs.clone(), state.registry.disk().clone());
     let mut job = blocking(move || -> Result<Job, ApiError> {
         if let Some(key) = &idempotency_key
             && let Some(known) = jobs.find_key(key, &fingerprint)?
         {
             return Ok(known);
         }
-        Ok(jobs.submit(&NewJob { idempotency_key, fingerprint, ..check()? })?)
+        disk.check()?;
+        let client = client.to_string();
+        Ok(jobs.submit(&NewJob { client, idempotency_key, fingerprint, trace_parent, ..check()? })?)
     })
     .await?;
 
@@ -60,7 +78,7 @@ pub(crate) async fn accept(
                 () = state.draining() => false,
             };
             let (jobs, id) = (state.jobs.clone(), job.id.clone());
-            job = blocking(move || jobs.find(&id)).await?;
+            job = read_in_turn(&state, blocking(move || jobs.find(&id))).await?;
             if !waiting {
                 break;
             }
@@ -72,7 +90,11 @@ pub(crate) async fn accept(
 }
 
 /// `GET`: newest first.
-pub(crate) async fn list(State(state): State<AppState>, query: QueryFields) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    query: QueryFields,
+) -> Result<Json<Value>, ApiError> {
     let query = query.only(&["status", "model", "limit", "cursor"])?;
     let status = match query.text("status") {
         None => None,
@@ -83,9 +105,22 @@ pub(crate) async fn list(State(state): State<AppState>, query: QueryFields) -> R
     };
     let limit = query.limit()?;
     let model = query.text("model").map(str::to_owned);
-    let cursor = query.text("cursor").map(str::to_owned);
+    if let Some(model) = &model {
+        caller.check_model(model)?;
+    }
+    let mut cursor = query.text("cursor").map(str::to_owned);
     let page = blocking(move || -> Result<_, JobError> {
-        let jobs = state.jobs.list(status, model.as_deref(), cursor.as_deref(), limit)?;
+        let mut jobs = Vec::new();
+        // Jobs of models that the caller may not see are passed over until the page is full.
+        loop {
+            let next = state.jobs.list(status, model.as_deref(), cursor.as_deref(), limit)?;
+            let is_last = next.len() < limit;
+            cursor = next.last().map(|job| job.id.clone());
+            jobs.extend(next.into_iter().filter(|job| is_visible(job, &caller)).take(limit - jobs.len()));
+            if is_last || jobs.len() == limit {
+                break;
+            }
+        }
         let next_cursor = (jobs.len() == limit).then(|| jobs.last().map(|job| job.id.clone())).flatten();
         let views = jobs.iter().map(|job| render(job, state.jobs.progress(&job.id))).collect::<Vec<_>>();
         Ok(json!({"jobs": views, "next_cursor": next_cursor}))
@@ -94,24 +129,35 @@ pub(crate) async fn list(State(state): State<AppState>, query: QueryFields) -> R
 }
 
 /// `GET …/{id}`.
-pub(crate) async fn show(State(state): State<AppState>, Id(id): Id) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn show(State(state): State<AppState>, caller: Caller, Id(id): Id) -> Result<Json<Value>, ApiError> {
     let jobs = state.jobs.clone();
-    let job = blocking(move || jobs.find(&id)).await?;
+    let job = blocking(move || find_visible(&jobs, &caller, &id)).await?;
     Ok(Json(view(&state, job).await?))
 }
 
 /// `POST …/{id}/cancel`: a running job ends within one block of work.
-pub(crate) async fn cancel(State(state): State<AppState>, Id(id): Id) -> Result<Response, ApiError> {
+pub(crate) async fn cancel(State(state): State<AppState>, caller: Caller, Id(id): Id) -> Result<Response, ApiError> {
     let jobs = state.jobs.clone();
-    let job = blocking(move || jobs.cancel(&id)).await?;
+    let job = blocking(move || find_visible(&jobs, &caller, &id).and_then(|job| jobs.cancel(&job.id))).await?;
     let status = if job.status.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, Json(view(&state, job).await?)).into_response())
 }
 
 /// `DELETE …/{id}`: finished jobs only.
-pub(crate) async fn delete(State(state): State<AppState>, Id(id): Id) -> Result<StatusCode, ApiError> {
-    blocking(move || state.jobs.delete(&id)).await?;
+pub(crate) async fn delete(State(state): State<AppState>, caller: Caller, Id(id): Id) -> Result<StatusCode, ApiError> {
+    blocking(move || find_visible(&state.jobs, &caller, &id).and_then(|job| state.jobs.delete(&job.id))).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// A job of a model that the caller may see. To the caller, others are not there.
+pub(crate) fn find_visible(jobs: &JobPool, caller: &Caller, id: &str) -> Result<Job, JobError> {
+    let job = jobs.find(id)?;
+    if is_visible(&job, caller) { Ok(job) } else { Err(JobError::NotFound { id: job.id }) }
+}
+
+/// Comparisons are about no model.
+fn is_visible(job: &Job, caller: &Caller) -> bool {
+    job.request.model.is_empty() || caller.covers(&job.request.model)
 }
 
 /// A job with its progress.
@@ -120,7 +166,8 @@ pub(crate) async fn view(state: &AppState, job: Job) -> Result<Value, ApiError> 
     blocking(move || Ok::<_, ApiError>(render(&job, jobs.progress(&job.id)))).await
 }
 
-fn render(job: &Job, progress: Option<Progress>) -> Value {
+/// A job and how far it has come.
+pub(crate) fn render(job: &Job, progress: Option<Progress>) -> Value {
     let result = job.result.as_ref();
     // Progress is read a moment after the job, and may belong to its next state.
     let running = matches!(job.status, JobStatus::Running | JobStatus::Canceling);
@@ -130,7 +177,7 @@ fn render(job: &Job, progress: Option<Progress>) -> Value {
     json!({
         "id": job.id,
         "type": job.request.kind.name(),
-        "model": job.request.model,
+        "model": Some(&job.request.model).filter(|name| !name.is_empty()),
         "version": result.map(|result| &result["version"]),
         "dataset": job.request.dataset,
         "spec": job.request.payload,
@@ -168,8 +215,9 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     match requested_kind(body) {
         Some(JobKind::Train) => {}
         Some(JobKind::Certify) => return certifications::check(state, body),
+        Some(JobKind::Compare) => return comparisons::check(state, body),
         Some(JobKind::Update) | None => {
-            problems.push(Problem::new("/type", "must be 'train' or 'certify'"));
+            problems.push(Problem::new("/type", "must be 'train', 'certify' or 'compare'"));
         }
     }
     let model = required_text(body, "model", &mut problems);
@@ -191,15 +239,25 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     let dataset = state.datasets.find(dataset)?;
     spec.check_against(&dataset.schema, "/dataset")
         .map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
-    let need = estimate_memory(&spec, &dataset.schema, state.config.training_threads);
-    refuse_too_large(state, need, "training", "use fewer features")?;
+    let threads = state.config.training_threads;
+    let spec = spec.within_memory(&dataset.schema, threads, state.config.training_memory.0);
+    let need = estimate_memory(&spec, &dataset.schema, threads);
+    // A search leaves out full metrics that would be large unless the spec asks for them.
+    let advice = match (spec.metric, spec.effort) {
+        (MetricRule::Full, _) | (MetricRule::Search, Effort::Fast) => "use kernel.metric 'diagonal', or fewer features",
+        _ if spec.sampling.has_pool() => "use a smaller pool or fewer features",
+        (MetricRule::None | MetricRule::Diagonal | MetricRule::Search, _) => "use fewer features",
+    };
+    refuse_too_large(state, need, "training", advice)?;
     Ok(NewJob {
         kind: JobKind::Train,
         model: model.to_owned(),
         dataset: dataset.id,
         payload: spec.for_task(dataset.schema.task).to_json(),
+        client: String::new(),
         idempotency_key: None,
         fingerprint: String::new(),
+        trace_parent: None,
     })
 }
 
@@ -244,7 +302,7 @@ pub(crate) fn stored_spec(model: &FittedModel) -> Result<TrainSpec, ApiError> {
     let invalid = |error| ApiError::internal(format!("the stored spec of the model is not JSON: {error}"));
     let raw: Value = serde_json::from_str(&model.spec).map_err(invalid)?;
     let limits = SpecLimits { feature_count: model.map.feature_count() };
-    TrainSpec::check("", Some(&raw), limits).map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))
+    TrainSpec::check_stored("", &raw, limits).map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))
 }
 
 /// Refuses a job that needs more memory than one may use.

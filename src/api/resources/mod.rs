@@ -30,8 +30,14 @@ pub(crate) mod updates;
 /// `/api/v1/models/{model}/guarantees`.
 pub(crate) mod guarantees;
 
+/// What the columns of a model do to its outputs.
+pub(crate) mod explanations;
+
 /// `/api/v1/models/{model}/spectrum`.
 pub(crate) mod spectrum;
+
+/// `/api/v1/models/{model}/plots`.
+pub(crate) mod plots;
 
 /// `/api/v1/plan`.
 pub(crate) mod plan;

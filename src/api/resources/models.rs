@@ -1,27 +1,25 @@
 //! `/api/v1/models`.
 
+/// Sorted, in pages.
+pub(crate) mod listing;
+
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{ModelName, VersionNumber, VersionedModel};
 use crate::api::state::blocking;
-use crate::model::{ModelVersion, RegistryError};
+use crate::model::{ModelVersion, RegistryError, ScoresByVersion};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// `GET`: every model with its versions, newest first.
-pub(crate) async fn list(State(state): State<AppState>) -> Json<Value> {
-    let versions = state.registry.list(None);
-    let models = versions.chunk_by(|left, right| left.name == right.name).map(|versions| summary(&state, versions));
-    Json(json!({"models": models.collect::<Vec<_>>()}))
-}
-
 /// `GET …/{model}`: the newest version, or that of the alias, in full, and a list of all versions.
 pub(crate) async fn show(State(state): State<AppState>, ModelName(name): ModelName) -> Result<Json<Value>, ApiError> {
     let entry = state.registry.find(&name, None)?;
-    let mut body = summary(&state, &state.registry.list(Some(&entry.name)));
+    let (registry, name) = (state.registry.clone(), entry.name.clone());
+    let scores = blocking(move || registry.scores(Some(&name))).await?;
+    let mut body = summary(&state, &state.registry.list(Some(&entry.name)), &scores);
     body["latest"] = describe(&state, entry).await?;
     Ok(Json(body))
 }
@@ -55,23 +53,31 @@ pub(crate) async fn delete(
 }
 
 /// The name, the aliases and the versions of a model.
-fn summary(state: &AppState, versions: &[Arc<ModelVersion>]) -> Value {
+fn summary(state: &AppState, versions: &[Arc<ModelVersion>], scores: &ScoresByVersion) -> Value {
     let name = versions.first().map(|version| version.name.as_str()).unwrap_or_default();
     json!({
         "name": name,
         "aliases": state.registry.aliases(name),
-        "versions": versions.iter().map(|version| brief(version)).collect::<Vec<_>>(),
+        "versions": versions.iter().map(|version| brief(version, scores)).collect::<Vec<_>>(),
     })
 }
 
+/// A version as the registry has it, with its scores.
+fn brief(version: &ModelVersion, scores: &ScoresByVersion) -> Value {
+    let mut brief = registered(version);
+    brief["scores"] = json!(scores.get(&(version.name.clone(), version.version)).cloned().unwrap_or_default());
+    brief
+}
+
 /// A version as the registry has it.
-fn brief(version: &ModelVersion) -> Value {
+fn registered(version: &ModelVersion) -> Value {
     json!({
         "version": version.version,
         "dataset": version.dataset,
         "created_at": version.created_at,
         "artifact_bytes": version.bytes,
         "artifact_sha256": version.sha256,
+        "imported": version.imported,
     })
 }
 
@@ -83,7 +89,7 @@ pub(crate) async fn describe(state: &AppState, version: Arc<ModelVersion>) -> Re
     let description: Value = serde_json::from_str(&description).unwrap_or_default();
     let mut body = json!({"model": version.name});
     if let (Value::Object(body), Value::Object(brief), Value::Object(description)) =
-        (&mut body, brief(&version), description)
+        (&mut body, registered(&version), description)
     {
         body.extend(brief);
         body.extend(description);

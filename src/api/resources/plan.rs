@@ -5,7 +5,7 @@ use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::JsonBody;
 use crate::api::state::blocking;
-use crate::theory::plan::plan;
+use crate::theory::plan::{lower_bounds, plan};
 use crate::training::PlanRequest;
 use axum::Json;
 use axum::extract::State;
@@ -33,5 +33,6 @@ pub(crate) async fn show(State(state): State<AppState>, JsonBody(body): JsonBody
         "y_mean_square": problem.target_mean_square,
         "delta": problem.failure_probability,
         "choices": plan(problem, request.target),
+        "lower_bounds": lower_bounds(problem, request.target),
     })))
 }

@@ -2,6 +2,7 @@
 
 use super::jobs::{accept, canonical, named_version, refuse_too_large, refuse_unknown, required_text, stored_spec};
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{JsonBody, ModelName};
@@ -16,13 +17,14 @@ use serde_json::{Value, json};
 /// `POST`: a job that adds the rows of a dataset to the statistics that the model stores, and makes a new version.
 pub(crate) async fn submit(
     State(state): State<AppState>,
+    caller: Caller,
     ModelName(name): ModelName,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let fingerprint = format!("update {name} {}", canonical(&body));
     let checker = state.clone();
-    accept(state, &headers, fingerprint, move || check(&checker, &name, &body)).await
+    accept(state, caller.client(), &headers, fingerprint, move || check(&checker, &name, &body)).await
 }
 
 /// The request as a job, after all checks that are possible before it runs.
@@ -58,7 +60,9 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
         dataset: dataset.id,
         // Without a version or an alias, the newest one when the job runs, so that queued updates add up.
         payload: json!({"version": version.or((name != entry.name).then_some(entry.version))}),
+        client: String::new(),
         idempotency_key: None,
         fingerprint: String::new(),
+        trace_parent: None,
     })
 }

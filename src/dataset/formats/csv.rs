@@ -55,8 +55,10 @@ pub struct CsvTable<R> {
     cell_count: usize,
     /// Line of the current record.
     line: u64,
-    /// Whether the record ended with a carriage return, after which a line feed may follow.
+    /// Whether the last line ended with a carriage return, after which a line feed may follow.
     ends_with_return: bool,
+    /// Lines that ended with a carriage return alone, which the parser does not count.
+    lone_returns: u64,
     /// Whether the first record is data and not read yet.
     pending: bool,
     /// Names of the columns.
@@ -76,6 +78,7 @@ impl<R: Read> CsvTable<R> {
             cell_count: 0,
             line: 0,
             ends_with_return: false,
+            lone_returns: 0,
             pending: false,
             names: Vec::new(),
         };
@@ -122,7 +125,7 @@ impl<R: Read> CsvTable<R> {
     /// Reads one record into buffers that grow only up to their limits.
     fn read_record(&mut self) -> Result<bool, DatasetError> {
         self.skip_line_ends()?;
-        self.line = self.parser.line();
+        self.line = self.next_line();
         let (mut text_length, mut cell_count) = (0, 0);
         loop {
             let input = self.input.fill_buf()?;
@@ -171,15 +174,27 @@ impl<R: Read> CsvTable<R> {
     /// empty line is refused: some programs write a missing cell that way.
     fn skip_line_ends(&mut self) -> Result<(), DatasetError> {
         while let Some(&byte @ (b'\n' | b'\r')) = self.input.fill_buf()?.first() {
-            let ends_record = byte == b'\n' && std::mem::take(&mut self.ends_with_return);
-            if self.names.len() == 1 && !ends_record {
+            let ends_line = byte == b'\n' && std::mem::take(&mut self.ends_with_return);
+            self.count_lone_return();
+            if self.names.len() == 1 && !ends_line {
                 let detail = "an empty line; in a table of one column, write \"\" for a missing cell";
-                return Err(DatasetError::at(self.parser.line(), None, detail));
+                return Err(DatasetError::at(self.next_line(), None, detail));
             }
             self.parser.read_record(&[byte], &mut self.text, &mut self.ends);
             self.input.consume(1);
+            self.ends_with_return = byte == b'\r';
         }
+        self.count_lone_return();
         Ok(())
+    }
+
+    /// A carriage return that no line feed followed has ended a line.
+    fn count_lone_return(&mut self) {
+        self.lone_returns += u64::from(std::mem::take(&mut self.ends_with_return));
+    }
+
+    fn next_line(&self) -> u64 {
+        self.parser.line() + self.lone_returns
     }
 
     fn header_names(&self, refuse_numbers: bool) -> Result<Vec<String>, DatasetError> {
@@ -247,6 +262,21 @@ mod tests {
         assert!(table.advance().unwrap());
         assert_eq!((table.line(), table.cell(0).unwrap()), (7, "2"));
         assert!(!table.advance().unwrap());
+    }
+
+    #[test]
+    fn a_carriage_return_alone_ends_a_line_too() {
+        for (text, lines) in
+            [("a,b\r1,2\r3,4\r", [2, 3]), ("a,b\r\r1,2\r\r\n3,4", [3, 5]), ("\r\na,b\n\r1,2\r\n3,4\r", [4, 5])]
+        {
+            let mut table = CsvTable::new(text.as_bytes(), COMMA, 9).unwrap();
+            for line in lines {
+                assert!(table.advance().unwrap());
+                assert_eq!(table.line(), line, "{text:?}");
+            }
+            assert!(!table.advance().unwrap());
+        }
+        assert_eq!(failure(b"a,b\r1,2\r3\r", 9), "line 3: found 1 cells, expected 2 as in the first line");
     }
 
     #[test]

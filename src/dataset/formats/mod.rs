@@ -5,3 +5,18 @@ pub(crate) mod quotes;
 
 /// CSV records with their line numbers.
 pub(crate) mod csv;
+
+/// Tables in JSON.
+mod json;
+
+/// A label and pairs on each line.
+mod libsvm;
+
+/// Parquet and Arrow, read in a child process.
+pub(super) mod columnar;
+
+/// Names of the formats, and how they are recognised.
+pub(super) mod upload_format;
+
+/// The rows of an upload as text cells, whatever its format.
+pub(crate) mod records;

@@ -16,6 +16,7 @@
 //! another table, does not match. Version 1 had magic, rows and columns, then the cells without any checksum.
 
 use crate::dataset::Dataset;
+use crate::dataset::stored::StoredDataset;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -68,7 +69,7 @@ impl Header {
         let fitting = BLOCK_BYTES / (columns * CELL_BYTES).max(1);
         let power = fitting.checked_ilog2().map_or(0, |power| 1 << power);
         let block_rows: usize = power.clamp(BLOCK_ROWS.start, BLOCK_ROWS.end);
-        let description = serde_json::to_vec(dataset)?;
+        let description = serde_json::to_vec(&StoredDataset::from(dataset))?;
         let too_long = |_| io::Error::new(io::ErrorKind::InvalidInput, "the names and levels take more than 4 GiB");
         let length = u32::try_from(description.len()).map_err(too_long)?;
         let mut bytes = MAGIC_2.to_vec();
@@ -109,12 +110,12 @@ impl Header {
                 if seed.to_le_bytes() != checksum {
                     return Err(HeaderError::Damaged("its header does not match its checksum"));
                 }
-                let dataset = serde_json::from_slice(&content[HEADER_2_BYTES..]);
+                let dataset = serde_json::from_slice::<StoredDataset>(&content[HEADER_2_BYTES..]);
                 let dataset = dataset.map_err(|_| HeaderError::Damaged("its description cannot be read"))?;
                 if block_rows == 0 {
                     return Err(HeaderError::Damaged("its blocks have no rows"));
                 }
-                (start, Some(Blocks { rows: block_rows, seed, dataset }))
+                (start, Some(Blocks { rows: block_rows, seed, dataset: dataset.into() }))
             }
             _ => return Err(HeaderError::Damaged("it does not begin like a table")),
         };

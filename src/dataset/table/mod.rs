@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-pub(super) use writer::{rewrite, write};
+pub(super) use writer::{rewrite, write, write_as};
 
 /// Rows that are read at once to check a table without blocks.
 const ROWS_AT_ONCE: usize = 512;
@@ -69,7 +69,7 @@ impl Table {
         }
         let coded = schema.columns.iter().enumerate().filter_map(|(index, column)| {
             let count = match column.kind {
-                ColumnKind::Numeric => return None,
+                ColumnKind::Numeric | ColumnKind::Date | ColumnKind::Datetime | ColumnKind::Text => return None,
                 ColumnKind::Boolean => 2,
                 ColumnKind::Categorical => column.levels.len(),
             };

@@ -2,19 +2,27 @@
 
 use super::header::{Blocks, Header};
 use super::{Rows, Table};
-use crate::dataset::formats::csv::CsvTable;
-use crate::dataset::profile::{Reading, read};
-use crate::dataset::{Column, ColumnKind, Dataset, DatasetError};
-use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use crate::dataset::cells::Codes;
+use crate::dataset::columns::TextRows;
+use crate::dataset::{Dataset, DatasetError, Schema};
+use std::io::{self, Write};
 
 /// Writes the rows of `source` as the table of `dataset`: the second pass over an upload.
 pub(in crate::dataset) fn write(
-    source: &mut CsvTable<impl Read>,
+    source: &mut impl TextRows,
     dataset: &Dataset,
     target: impl Write,
 ) -> Result<(), DatasetError> {
-    let codes: Vec<Codes> = dataset.schema.columns.iter().map(Codes::of).collect();
+    write_as(source, (dataset, &dataset.schema), target)
+}
+
+/// Writes the rows of `source`, whose cells are read by the rules of another schema than the dataset's own.
+pub(in crate::dataset) fn write_as(
+    source: &mut impl TextRows,
+    (dataset, schema): (&Dataset, &Schema),
+    target: impl Write,
+) -> Result<(), DatasetError> {
+    let codes: Vec<Codes> = schema.columns.iter().map(Codes::of).collect();
     let mut writer = BlockWriter::begin(dataset, target)?;
     while source.advance()? {
         for (index, codes) in codes.iter().enumerate() {
@@ -71,30 +79,5 @@ impl<W: Write> BlockWriter<W> {
 
     fn finish(mut self) -> io::Result<()> {
         if self.cells.is_empty() { Ok(()) } else { self.end_block() }
-    }
-}
-
-/// How the texts of one column become numbers.
-struct Codes<'a> {
-    levels: Option<HashMap<&'a str, f64>>,
-}
-
-impl<'a> Codes<'a> {
-    fn of(column: &'a Column) -> Self {
-        let categorical = column.kind == ColumnKind::Categorical;
-        let level = |(index, level): (usize, &'a String)| (level.as_str(), index as f64);
-        Self { levels: categorical.then(|| column.levels.iter().enumerate().map(level).collect()) }
-    }
-
-    fn code(&self, cell: &str) -> f64 {
-        match (read(cell), &self.levels) {
-            (Reading::Number(number), None) => number,
-            (Reading::Boolean(value), None) => f64::from(u8::from(value)),
-            (Reading::Number(_) | Reading::Boolean(_) | Reading::NotFinite | Reading::Text, Some(levels)) => {
-                levels.get(cell).copied().unwrap_or(f64::NAN)
-            }
-            // Of these only missing cells are left: the first pass refused columns with the others.
-            (Reading::Missing, _) | (Reading::NotFinite | Reading::Text, None) => f64::NAN,
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! The precision in which features are computed and multiplied.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The precision of a model's features, in training and in serving alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// Features and the rank-k update of a block in f32; sums, factorisation and weights in f64.

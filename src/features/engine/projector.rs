@@ -4,7 +4,7 @@ use super::hadamard::Hadamard;
 use super::panels::Panels;
 use crate::features::kernels::spline::Spline;
 use crate::features::{FeatureMap, Frequencies, Kernel, KernelPoints, MapKind, Wave};
-use crate::linalg::{Real, Scratch, instructions_for};
+use crate::linalg::{Real, Scratch, checkpoint, instructions_for};
 use ndarray::{Array2, ArrayView2, Axis};
 use pulp::Arch;
 use std::f64::consts::TAU;
@@ -24,6 +24,8 @@ pub struct Projector<T> {
     phases: Vec<f64>,
     /// The factor of every feature, such as √(1/m).
     amplitude: T,
+    /// One per column beside the amplitude, or empty.
+    scales: Vec<T>,
     draw_count: usize,
     feature_count: usize,
 }
@@ -67,6 +69,7 @@ impl<T: Wave> Projector<T> {
             directions,
             phases: map.phases.clone(),
             amplitude: T::from_f64(map.amplitude()),
+            scales: map.column_scales().into_iter().map(T::from_f64).collect(),
             draw_count: map.draw_count(),
             feature_count: map.feature_count(),
         }
@@ -122,6 +125,7 @@ impl<T: Wave> Projector<T> {
         let chunk_rows = if inputs.ncols() < MANY_INPUTS { CHUNK_ROWS } else { CHUNK_ROWS_OF_MANY };
         let mut angles = Scratch::of(inputs.nrows().min(chunk_rows) * stride);
         for inputs in inputs.axis_chunks_iter(Axis(0), chunk_rows) {
+            checkpoint();
             self.fill_angles(arch, inputs, &mut angles[..inputs.nrows() * stride]);
             for angles in angles.chunks_exact_mut(stride).take(inputs.nrows()) {
                 take(arch, &mut angles[..self.draw_count]);
@@ -208,6 +212,9 @@ impl<T: Wave> Projector<T> {
                     *feature = *angle * self.amplitude;
                 }
             }
+        }
+        for (feature, scale) in features.iter_mut().zip(&self.scales) {
+            *feature = *feature * *scale;
         }
     }
 }

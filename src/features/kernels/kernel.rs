@@ -3,7 +3,6 @@
 use super::{angular, cauchy, gaussian, laplace, linear, matern, spline};
 use crate::random::normal_quantile;
 use ndarray::ArrayView1;
-use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
 /// A kernel before its bandwidth is known.
@@ -94,7 +93,7 @@ impl KernelShape {
 }
 
 /// A kernel with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kernel {
     /// exp(−‖x−x'‖²/(2σ²)).
     Gaussian {

@@ -5,6 +5,7 @@
 //! had, so every single frequency has the kernel's own distribution and the estimate is unbiased.
 
 use crate::features::{Frequencies, Kernel};
+use crate::linalg::checkpoint;
 use crate::random::{Purpose, Stream};
 use ndarray::Array2;
 
@@ -14,6 +15,7 @@ pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
     let mut frequencies = Array2::zeros((count, input_dim)); // m×d
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(input_dim);
     for j in 0..count {
+        checkpoint();
         if j % input_dim == 0 {
             basis.clear();
         }

@@ -11,13 +11,12 @@ use crate::features::engine::hadamard::Hadamard;
 use crate::features::{Frequencies, Kernel};
 use crate::random::{Purpose, Stream};
 use ndarray::{Array2, Axis, Slice};
-use serde::{Deserialize, Serialize};
 
 /// Below this order there are too few directions to be nearly uniform.
 const SMALLEST_ORDER: usize = 64;
 
 /// The signs and norms that define a matrix of frequencies.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Structured {
     /// d.
     pub input_dim: usize,

@@ -57,7 +57,7 @@ pub fn decode(bytes: &[u8]) -> Result<FittedModel, ArtifactError> {
         Format::Two => v2::read(payload),
     }?;
     soundness::check(&model)?;
-    Ok(model.with_whole_evidence())
+    Ok(model)
 }
 
 /// The model of an artifact that streams in. The header is checked before the payload is read, and memory grows with

@@ -1,11 +1,12 @@
-//! Whether the parts of a model fit each other: what a file must show before anything computes with it.
+//! Checks that the parts of a decoded model agree in size and value before anything computes with them.
 
-use crate::features::{Frequencies, KernelShape, MapKind};
-use crate::model::{ArtifactError, FittedModel, Head};
-use crate::theory::ScoreUnit;
+use crate::features::{DrawScales, Frequencies, KernelShape, MapKind};
+use crate::model::{ArtifactError, FeatureTrials, FittedModel, Head};
+use crate::theory::{Choices, ScoreUnit};
 
-/// Refuses a model that would panic, never end, or say what it does not know.
+/// Refuses a model with which a prediction could panic or not end, or whose evidence contradicts itself.
 pub(crate) fn check(model: &FittedModel) -> Result<(), ArtifactError> {
+    check_counts(model)?;
     check_numbers(model)?;
     check_map(model)?;
     check_outputs(model)?;
@@ -13,7 +14,7 @@ pub(crate) fn check(model: &FittedModel) -> Result<(), ArtifactError> {
     check_calibration(model)
 }
 
-/// Refuses a model that is larger than those that are trained here.
+/// Refuses a model that is larger than this service trains.
 pub fn check_size(
     model: &FittedModel,
     most_features: usize,
@@ -37,6 +38,17 @@ pub fn check_size(
     Ok(())
 }
 
+/// Counts of rows are added up and divided by. No table has more than 2^48 rows.
+fn check_counts(model: &FittedModel) -> Result<(), ArtifactError> {
+    let report = &model.report;
+    for found in [report.training_rows, report.validation_rows, report.calibration_rows, report.unlabelled_rows] {
+        if found > 1 << 48 {
+            return Err(ArtifactError::Beyond { what: "rows", found, limit: 1 << 48 });
+        }
+    }
+    Ok(())
+}
+
 fn check_numbers(model: &FittedModel) -> Result<(), ArtifactError> {
     let scaling = &model.inputs.scaling;
     let d = model.inputs.encoding.input_dim();
@@ -47,10 +59,12 @@ fn check_numbers(model: &FittedModel) -> Result<(), ArtifactError> {
         Frequencies::Dense(values) => values.as_slice_memory_order().unwrap_or_default(),
         Frequencies::Structured(structured) => &structured.norms,
     };
+    let root = model.inputs.metric_root.as_ref();
     for (name, numbers) in [
         ("the scaling factors", scaling.factor.as_slice()),
         ("the scaling offsets", &scaling.offset),
         ("the fill values", &scaling.fill),
+        ("the root of the metric", root.and_then(|root| root.as_slice()).unwrap_or_default()),
         ("the frequencies", frequencies),
         ("the phases", &model.map.phases),
         ("the weights", model.weights.as_slice_memory_order().unwrap_or_default()),
@@ -66,9 +80,6 @@ fn check_numbers(model: &FittedModel) -> Result<(), ArtifactError> {
 fn check_map(model: &FittedModel) -> Result<(), ArtifactError> {
     let map = &model.map;
     let shape = map.kernel.shape();
-    if !map.kernel.is_valid() {
-        return Err(ArtifactError::Kernel);
-    }
     if matches!(shape, KernelShape::Spline { .. }) && map.input_dim() != 1 {
         return Err(ArtifactError::Shape("a spline has one input"));
     }
@@ -78,6 +89,15 @@ fn check_map(model: &FittedModel) -> Result<(), ArtifactError> {
     }
     if map.phases.len() != if map.kind == MapKind::Phase { map.draw_count() } else { 0 } {
         return Err(ArtifactError::Shape("phases and frequencies"));
+    }
+    if let Some(DrawScales { factors, largest }) = &map.scales {
+        if factors.len() != map.draw_count() || map.kind == MapKind::Points {
+            return Err(ArtifactError::Shape("column weights and frequencies"));
+        }
+        // A comparison with NaN fails.
+        if !largest.is_finite() || !factors.iter().all(|factor| (0.0..=*largest).contains(factor)) {
+            return Err(ArtifactError::NotFinite("the column weights"));
+        }
     }
     Ok(())
 }
@@ -93,13 +113,49 @@ fn check_outputs(model: &FittedModel) -> Result<(), ArtifactError> {
     Ok(())
 }
 
+/// Details of the distance to the exact method: sizes, and numbers that a distance can have.
+fn check_distance(model: &FittedModel) -> Result<(), ArtifactError> {
+    let sound = |numbers: &[f64]| numbers.iter().all(|number| *number >= 0.0 && number.is_finite());
+    let evidence = model.evidence.as_ref();
+    let detail = evidence.and_then(|evidence| evidence.certificate.as_ref()?.detail.as_ref());
+    if let Some(scaled) = detail.and_then(|detail| detail.scaled.as_ref()) {
+        let numbers = sound(&scaled.ratios) && scaled.ratios.is_sorted() && sound(&scaled.mean_squares);
+        if !numbers || scaled.mean_squares.len() != model.head.output_count() {
+            return Err(ArtifactError::Shape("certified error bars and outputs"));
+        }
+    }
+    let interval = evidence.and_then(|evidence| evidence.estimates.jackknife_detail);
+    let squares = detail.map_or(&[][..], |detail| &detail.clipped_squares);
+    let interval = interval.is_none_or(|detail| sound(&[detail.low, detail.high]) && detail.low <= detail.high);
+    if !(interval && sound(squares) && model.measured.training_error.is_none_or(|error| sound(&[error]))) {
+        return Err(ArtifactError::Shape("distances to the exact method and numbers from 0"));
+    }
+    Ok(())
+}
+
 fn check_extras(model: &FittedModel) -> Result<(), ArtifactError> {
+    let unsound = |trials: &FeatureTrials| !trials.is_consistent() || trials.feature_count != model.map.feature_count();
+    if model.trials.as_ref().is_some_and(unsound) {
+        return Err(ArtifactError::Shape("the trials of features"));
+    }
+    if model.search.as_ref().is_some_and(|search| !search.is_consistent()) {
+        return Err(ArtifactError::Shape("the search for the kernel"));
+    }
     let (s, k) = model.weights.dim();
+    let columns = &model.inputs.encoding.columns;
+    if model.explanations.as_ref().is_some_and(|found| !found.is_consistent(columns, k)) {
+        return Err(ArtifactError::Shape("explanations and columns"));
+    }
     if model.spread.as_ref().is_some_and(|spread| !spread.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("spread and weights"));
     }
     if model.error_bars.as_ref().is_some_and(|bars| !bars.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("error bars and weights"));
+    }
+    check_distance(model)?;
+    let choices = model.evidence.as_ref().map(|evidence| evidence.choices);
+    if let Some(Choices::FromList { kernels: 0, .. } | Choices::FromList { lambdas: 0, .. }) = choices {
+        return Err(ArtifactError::Shape("a kernel and lambda from a list, and the length of that list"));
     }
     if model.statistics.as_ref().is_some_and(|statistics| !statistics.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("statistics and weights"));
@@ -107,7 +163,7 @@ fn check_extras(model: &FittedModel) -> Result<(), ArtifactError> {
     Ok(())
 }
 
-/// What intervals and label sets are read from.
+/// Checks what intervals and label sets are computed from.
 fn check_calibration(model: &FittedModel) -> Result<(), ArtifactError> {
     if !(model.failure_probability > 0.0 && model.failure_probability < 1.0) {
         return Err(ArtifactError::Calibration("the failure probability is not between 0 and 1"));

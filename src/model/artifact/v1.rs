@@ -2,7 +2,7 @@
 
 use super::ArtifactError;
 use super::stored::Numbers;
-use super::stored::evidence::{StoredEvidence, StoredMeasured};
+use super::stored::evidence::{RestOfModel, StoredEvidence, StoredMeasured};
 use super::stored::extras::{StoredErrorBars, StoredSpread, StoredStatistics};
 use super::stored::features::{
     StoredFrequencies, StoredKernel, StoredMapKind, StoredPrecision, feature_map, weight_matrix,
@@ -54,13 +54,27 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
     let inputs = InputPipeline::from(stored.inputs);
     let input_dim = inputs.encoding.input_dim();
     let map = feature_map(stored.kernel, stored.map, stored.frequencies, stored.phases, input_dim)?;
+    let (precision, report) = (stored.precision.into(), stored.report.of(0));
+    let rest = RestOfModel {
+        precision,
+        kernel: map.kernel,
+        head: &head,
+        report: &report,
+        spec: stored.spec,
+        choices: None,
+        selection: None,
+        enough_features: None,
+    };
+    let evidence = stored.evidence.map(|stored| stored.of(&rest));
     Ok(FittedModel {
+        selection: None,
+        trials: None,
         weights: weight_matrix(&map, head.output_count(), stored.weights)?,
         head,
         inputs,
         missing: stored.missing.into(),
         map,
-        precision: stored.precision.into(),
+        precision,
         intercepts: stored.intercepts.into_owned(),
         spread: stored.spread.map(Into::into),
         error_bars: stored.error_bars.map(Into::into),
@@ -68,9 +82,13 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         statistics: stored.statistics.map(Into::into),
         spec: stored.spec.to_owned(),
         dataset: stored.dataset.to_owned(),
-        report: stored.report.into(),
+        report,
+        metric: None,
+        search: None,
+        explanations: None,
+        cross_validation: None,
         failure_probability: stored.failure_probability,
-        evidence: stored.evidence.map(Into::into),
+        evidence,
         measured: stored.measured.into(),
     })
 }

@@ -2,16 +2,12 @@
 
 use super::protobuf::Message;
 
-/// What a tensor holds, by its number in `TensorProto.DataType`.
+/// Element types, with their numbers in `TensorProto.DataType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Element {
-    /// f32.
     Float = 1,
-    /// i64.
     Whole = 7,
-    /// UTF-8.
     Text = 8,
-    /// f64.
     Double = 11,
 }
 
@@ -23,28 +19,28 @@ impl Graph {
         Self(Message::default().text(2, name))
     }
 
-    /// An input of any number of rows.
+    /// Declares an input with any number of rows.
     pub(super) fn input(&mut self, name: &str, element: Element, columns: usize) {
         self.append(11, &tensor_of_rows(name, element, Some(columns)));
     }
 
-    /// An output of any number of rows; one cell a row without `columns`.
+    /// Declares an output with any number of rows; without `columns`, each row is one cell.
     pub(super) fn output(&mut self, name: &str, element: Element, columns: Option<usize>) {
         self.append(12, &tensor_of_rows(name, element, columns));
     }
 
-    /// An input of a body, of any shape.
+    /// Declares an input of a loop body; the runtime infers its shape.
     pub(super) fn argument(&mut self, name: &str, element: Element) {
         self.append(11, &tensor_of_any_shape(name, element));
     }
 
-    /// An output of a body, of any shape.
+    /// Declares an output of a loop body; the runtime infers its shape.
     pub(super) fn result(&mut self, name: &str, element: Element) {
         self.append(12, &tensor_of_any_shape(name, element));
     }
 
-    /// `output` is what `body` makes of `start`, step by step over the first axis of `sequences`. The arguments of the
-    /// body are what the step before gave, and the parts of the sequences.
+    /// Adds a `Scan`: `body` runs once for each index of the first axis of `sequences`, takes the state (`start` at first)
+    /// and the slices of the sequences, and returns the next state. The last state is `output`.
     pub(super) fn scan(&mut self, start: &str, sequences: &[&str], output: &str, body: Self) {
         const GRAPH: u64 = 5; // AttributeProto.AttributeType
         let inputs: Vec<&str> = std::iter::once(start).chain(sequences.iter().copied()).collect();
@@ -52,7 +48,7 @@ impl Graph {
         self.append_node("Scan", &inputs, output, &[("num_scan_inputs", sequences.len() as u64)], &[body]);
     }
 
-    /// `output = operator(inputs)`, with whole numbers as attributes.
+    /// Adds the node `output = operator(inputs)` with integer attributes.
     pub(super) fn node(&mut self, operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, u64)]) {
         self.append_node(operator, inputs, output, attributes, &[]);
     }
@@ -75,7 +71,7 @@ impl Graph {
         self.append(1, &node);
     }
 
-    /// A constant of numbers, row by row.
+    /// Adds a constant matrix, row by row.
     pub(super) fn numbers(
         &mut self,
         name: &str,
@@ -93,19 +89,19 @@ impl Graph {
         self.append(5, &tensor);
     }
 
-    /// A constant of one f64.
+    /// Adds a constant scalar (f64).
     pub(super) fn number(&mut self, name: &str, value: f64) {
         self.numbers(name, Element::Double, &[], std::iter::once(value));
     }
 
-    /// A list of texts as a constant.
+    /// Adds a constant list of strings.
     pub(super) fn texts(&mut self, name: &str, texts: &[String]) {
         let empty = tensor(name, Element::Text, &[texts.len()]);
         let tensor = texts.iter().fold(empty, |tensor, text| tensor.text(6, text));
         self.append(5, &tensor);
     }
 
-    /// Turns a tensor into one of another element.
+    /// Converts a tensor to another element type.
     pub(super) fn cast(&mut self, input: &str, to: Element, output: &str) {
         self.node("Cast", &[input], output, &[("to", to as u64)]);
     }
@@ -124,13 +120,13 @@ fn tensor(name: &str, element: Element, shape: &[usize]) -> Message {
     tensor.integer(2, element as u64).text(8, name)
 }
 
-/// `ValueInfoProto` that leaves the shape to the runtime.
+/// `ValueInfoProto` without a shape.
 fn tensor_of_any_shape(name: &str, element: Element) -> Message {
     let tensor_type = Message::default().integer(1, element as u64);
     Message::default().text(1, name).message(2, &Message::default().message(1, &tensor_type))
 }
 
-/// `ValueInfoProto`: `rows` is a name, not a number, and the same in all of them.
+/// `ValueInfoProto` whose first dimension is the symbol `rows`, the same in every input and output.
 fn tensor_of_rows(name: &str, element: Element, columns: Option<usize>) -> Message {
     let shape = Message::default().message(1, &Message::default().text(2, "rows"));
     let shape = columns

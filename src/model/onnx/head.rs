@@ -1,9 +1,9 @@
-//! From features to what predictions say, as nodes.
+//! The nodes that turn features into values, labels and probabilities.
 
 use super::graph::{Element, Graph};
 use crate::model::{FittedModel, Head, Labels};
 
-/// From the f64 tensor `features` (rows×s) to the outputs of the graph.
+/// Adds the nodes from the f64 tensor `features` (rows×s) to the outputs of the graph.
 pub(super) fn write(graph: &mut Graph, model: &FittedModel, features: &str) {
     match &model.head {
         Head::Numbers { .. } => write_sums(graph, model, features, "value"),
@@ -17,16 +17,18 @@ pub(super) fn write(graph: &mut Graph, model: &FittedModel, features: &str) {
 
 /// Wᵀψ + c.
 fn write_sums(graph: &mut Graph, model: &FittedModel, features: &str, output: &str) {
-    let amplitude = model.map.amplitude();
+    let (amplitude, scales) = (model.map.amplitude(), model.map.column_scales());
     let (s, k) = model.weights.dim();
-    graph.numbers("weights", Element::Double, &[s, k], model.weights.iter().map(|weight| weight * amplitude));
+    let scale = |at: usize| amplitude * scales.get(at / k).copied().unwrap_or(1.0);
+    let weights = model.weights.iter().enumerate().map(|(at, weight)| weight * scale(at));
+    graph.numbers("weights", Element::Double, &[s, k], weights);
     graph.numbers("intercepts", Element::Double, &[k], model.intercepts.iter().copied());
     graph.node("MatMul", &[features, "weights"], "sums", &[]);
     graph.node("Add", &["sums", "intercepts"], output, &[]);
     graph.output(output, Element::Double, Some(k));
 }
 
-/// p ∝ e^{a·f}/w, where the model knows a.
+/// p ∝ e^{a·f}/w, if the model has a slope a.
 fn write_probabilities(graph: &mut Graph, labels: &Labels) {
     let Some(slope) = labels.slope else { return };
     let count = labels.labels.len();
@@ -39,8 +41,8 @@ fn write_probabilities(graph: &mut Graph, labels: &Labels) {
     graph.output("probabilities", Element::Double, Some(count));
 }
 
-/// The label with the largest decision value, the first of equals; of two labels the second if its value is
-/// above zero.
+/// The label with the largest decision value; ties go to the first. With two labels there is one decision value, and
+/// the second label is chosen if it is positive.
 fn write_label(graph: &mut Graph, labels: &Labels) {
     let values = if labels.labels.len() == 2 {
         graph.numbers("sides", Element::Double, &[2], [0.0, 1.0].into_iter());

@@ -1,10 +1,10 @@
-//! ψ as nodes: in the precision the model is served in, without its amplitude, which goes into the weights.
+//! The nodes that compute ψ, in the precision the model is served in. Its amplitude is folded into the weights.
 
 use super::graph::{Element, Graph};
 use crate::features::{CosineSeries, FeatureMap, Kernel, MapKind, Precision};
 use std::f64::consts::{PI, TAU};
 
-/// From the f64 tensor `inputs` (rows×d) to the f64 tensor `features` (rows×s) of a map of draws.
+/// Adds the nodes from the f64 tensor `inputs` (rows×d) to the f64 tensor `features` (rows×s) of a random feature map.
 pub(super) fn write(graph: &mut Graph, map: &FeatureMap, precision: Precision, inputs: &str) -> &'static str {
     if let Kernel::Spline { order } = map.kernel {
         return write_spline(graph, map, &CosineSeries::new(order / 2), inputs);
@@ -57,7 +57,7 @@ fn write_angles(graph: &mut Graph, map: &FeatureMap, element: Element, inputs: &
     write_projection(graph, map, element, inputs)
 }
 
-/// The same in f64, and reduced to (−π, π] before any rounding.
+/// V·x and the phases in f64, reduced to (−π, π] before they are rounded to f32.
 fn write_reduced_angles(graph: &mut Graph, map: &FeatureMap, element: Element, inputs: &str) -> &'static str {
     let angles = write_projection(graph, map, Element::Double, inputs);
     graph.number("turn", TAU);

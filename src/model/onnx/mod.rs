@@ -1,41 +1,42 @@
-//! A fitted model as an ONNX file: filling in, scaling, ψ, weights and link, for any runtime that reads ONNX.
+//! A fitted model as an ONNX file: imputation, scaling, ψ, weights and link, for any runtime that reads ONNX.
 //!
 //! The file takes encoded inputs (rows×d, f64): one column for a number or a truth value, one for each level of
-//! a text column, NaN where a cell is missing. `metadata_props` names them in order. Angles and waves are in
-//! the precision the model is served in, everything else in f64: exact kernels too.
+//! a text column, six or eight for a date, NaN where a cell is missing. Reading texts is outside of the file. `metadata_props` names them in order. Phases and cosines are computed in
+//! the precision the model is served in, everything else in f64, exact kernels included.
 
-/// The wire format.
+/// The protobuf wire format.
 mod protobuf;
 
-/// Nodes over named tensors.
+/// A graph of nodes over named tensors.
 mod graph;
 
-/// ψ as nodes.
+/// The nodes that compute ψ.
 mod map;
 
-/// The kernel at given points as nodes.
+/// The nodes that compute an exact kernel at given points.
 mod points;
 
-/// From features to what predictions say, as nodes.
+/// The nodes that turn features into values, labels and probabilities.
 mod head;
 
 use super::{FittedModel, MissingRule};
 use crate::features::Precision;
 use graph::{Element, Graph};
+use ndarray::Array2;
 use protobuf::Message;
 use serde_json::json;
 
-/// Of the file format: read by every release of onnxruntime since 1.12.
+/// Version of the ONNX file format; onnxruntime reads it since 1.12.
 const IR_VERSION: u64 = 8;
-/// Of the operators.
+/// Version of the operator set.
 const OPSET_VERSION: u64 = 17;
-/// What a protobuf message can hold.
+/// The largest protobuf message, 2 GiB.
 const LARGEST_BYTES: usize = i32::MAX as usize;
 
-/// Why a model has no ONNX file.
+/// Why a model cannot be exported as ONNX.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
-    /// An exact kernel that takes a function which ONNX does not have.
+    /// The exact kernel needs a function that ONNX does not have.
     #[error(
         "exact values of a matern kernel of nu {nu} take a Bessel function, which ONNX does not have; train exact_krr \
          with nu 0.5, 1.5 or 2.5, or a learner on random features"
@@ -44,16 +45,22 @@ pub enum OnnxError {
         /// ν.
         nu: f64,
     },
-    /// Beyond what the format can hold.
+    /// The model is larger than a protobuf message can be.
     #[error(
         "written out, the model has {bytes} bytes, and an ONNX file holds at most {LARGEST_BYTES}; \
          train it with fewer features"
     )]
     TooLarge {
-        /// At least.
+        /// A lower estimate of its size.
         bytes: usize,
     },
 }
+
+/// What a program that runs the file has to do itself.
+const OUTSIDE: &str = "Reading texts is not part of this graph: signs of currency and percent, separators of thousands, decimal \
+    commas, words for missing values, dates and levels. Send numbers as in 'inputs': NaN for a missing cell, 1 and 0 for a \
+    level or a truth value, and for a date the days since 1970-01-01, the year, and sine and cosine of 2\u{3c0}(month-1)/12, \
+    2\u{3c0}weekday/7 from Monday and 2\u{3c0}hour/24.";
 
 /// The ONNX file of version `version` of the model `name`.
 pub fn to_onnx(model: &FittedModel, name: &str, version: u32) -> Result<Vec<u8>, OnnxError> {
@@ -61,10 +68,14 @@ pub fn to_onnx(model: &FittedModel, name: &str, version: u32) -> Result<Vec<u8>,
     let mut graph = Graph::new(name);
     graph.input("inputs", Element::Double, model.inputs.input_dim());
     let inputs = write_inputs(&mut graph, model);
-    let features = if model.is_exact() {
-        points::write(&mut graph, &model.map, inputs)?
-    } else {
-        map::write(&mut graph, &model.map, model.precision, inputs)
+    let features = match &model.inputs.metric_root {
+        Some(root) if model.is_exact() => {
+            let inputs = write_metric(&mut graph, root, inputs);
+            points::write(&mut graph, &model.map, inputs)?
+        }
+        None if model.is_exact() => points::write(&mut graph, &model.map, inputs)?,
+        Some(root) => map::write(&mut graph, &model.map.folded(root), model.precision, inputs),
+        None => map::write(&mut graph, &model.map, model.precision, inputs),
     };
     head::write(&mut graph, model, features);
     let message = Message::default()
@@ -82,7 +93,7 @@ pub fn to_onnx(model: &FittedModel, name: &str, version: u32) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// Filling in and scaling. Where missing cells are refused they stay NaN, and so does the prediction.
+/// Imputes and scales. Where missing cells are refused they stay NaN, and so does the prediction.
 fn write_inputs(graph: &mut Graph, model: &FittedModel) -> &'static str {
     let scaling = &model.inputs.scaling;
     let d = model.inputs.input_dim();
@@ -103,8 +114,16 @@ fn write_inputs(graph: &mut Graph, model: &FittedModel) -> &'static str {
     "scaled"
 }
 
-/// What a reader of the file cannot see in the graph. Values are JSON.
-fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, String); 9] {
+/// Multiplies by the root of the metric, where there are no frequencies that could hold it.
+fn write_metric(graph: &mut Graph, root: &Array2<f64>, inputs: &str) -> &'static str {
+    let (d, _) = root.dim();
+    graph.numbers("metric_root", Element::Double, &[d, d], root.iter().copied());
+    graph.node("MatMul", &[inputs, "metric_root"], "in_metric", &[]);
+    "in_metric"
+}
+
+/// Metadata that the graph does not show; values are JSON.
+fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, String); 10] {
     let encoding = &model.inputs.encoding;
     [
         ("model", json!(name).to_string()),
@@ -112,6 +131,7 @@ fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, St
         ("dataset", json!(model.dataset).to_string()),
         ("inputs", json!(encoding.input_names()).to_string()),
         ("columns", json!(encoding.columns).to_string()),
+        ("outside", json!(OUTSIDE).to_string()),
         ("targets", json!(model.head.targets()).to_string()),
         ("labels", json!(model.head.labels().map(|labels| &labels.labels)).to_string()),
         ("missing", json!(model.missing).to_string()),
@@ -119,7 +139,7 @@ fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, St
     ]
 }
 
-/// Bytes of the numbers alone.
+/// Bytes of the numbers, without names and structure.
 fn number_bytes(model: &FittedModel) -> usize {
     let width = match model.precision {
         Precision::Mixed if !model.map.kernel.is_heavy_tailed() && !model.is_exact() => 4,

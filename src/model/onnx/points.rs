@@ -1,5 +1,5 @@
-//! The kernel at given points as nodes, all in f64. Distances are summed over the columns by a `Scan`, so that no
-//! tensor is larger than rows×s: about four of those live at once.
+//! The nodes that compute an exact kernel at given points, all in f64. A `Scan` sums distances over the columns, so that
+//! no tensor is larger than rows×s; about four of those exist at once.
 
 use super::OnnxError;
 use super::graph::{Element, Graph};
@@ -8,7 +8,7 @@ use crate::features::{CosineSeries, FeatureMap, Kernel};
 use ndarray::Array2;
 use std::f64::consts::PI;
 
-/// What one column adds to, or multiplies, what those before it gave.
+/// How one column changes the running sum or product of distances.
 #[derive(Debug, Clone, Copy)]
 enum Term {
     /// + (x − z)².
@@ -21,7 +21,7 @@ enum Term {
     Product,
 }
 
-/// From the f64 tensor `inputs` (rows×d) to the f64 tensor `features` (rows×s).
+/// Adds the nodes from the f64 tensor `inputs` (rows×d) to the f64 tensor `features` (rows×s).
 pub(super) fn write(graph: &mut Graph, map: &FeatureMap, inputs: &str) -> Result<&'static str, OnnxError> {
     let points = map.frequencies.written_out(); // s×d
     match map.kernel {
@@ -55,14 +55,14 @@ pub(super) fn write(graph: &mut Graph, map: &FeatureMap, inputs: &str) -> Result
     Ok("features")
 }
 
-/// ρ(t) = (1 + linear·t + quadratic·t²)·e^{−t}, where the smoothness has such a form.
+/// (linear, quadratic) of ρ(t) = (1 + linear·t + quadratic·t²)·e^{−t}, for the ν that have this form.
 #[allow(clippy::float_cmp)] // smoothnesses with a closed form are exact numbers
 fn polynomial_of(nu: f64) -> Option<(f64, f64)> {
     let known = [(0.5, 0.0, 0.0), (1.5, 1.0, 0.0), (2.5, 1.0, 1.0 / 3.0)];
     known.into_iter().find(|(closed, ..)| *closed == nu).map(|(_, linear, quadratic)| (linear, quadratic))
 }
 
-/// As a d×s constant, a column after the other.
+/// The points as a d×s constant, column by column.
 fn write_points(graph: &mut Graph, name: &str, points: &Array2<f64>) {
     let (s, d) = points.dim();
     graph.numbers(name, Element::Double, &[d, s], points.t().iter().copied());

@@ -5,19 +5,19 @@
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// A number, as a varint. ONNX has signed ones, but none here is negative.
+    /// Writes an integer as a varint. ONNX has signed fields, but no value here is negative.
     pub(super) fn integer(mut self, field: u32, value: u64) -> Self {
         self.key(field, 0);
         self.varint(value);
         self
     }
 
-    /// A text.
+    /// Writes a string.
     pub(super) fn text(self, field: u32, text: &str) -> Self {
         self.bytes(field, text.as_bytes().iter().copied().map(|byte| [byte]))
     }
 
-    /// Bytes, in chunks of one size: the little-endian numbers of a tensor.
+    /// Writes bytes in chunks of equal size: the little-endian numbers of a tensor.
     pub(super) fn bytes<const N: usize>(mut self, field: u32, chunks: impl ExactSizeIterator<Item = [u8; N]>) -> Self {
         self.key(field, 2);
         self.varint((N * chunks.len()) as u64);
@@ -26,7 +26,7 @@ impl Message {
         self
     }
 
-    /// A message within this one.
+    /// Writes a nested message.
     pub(super) fn message(mut self, field: u32, message: &Self) -> Self {
         self.key(field, 2);
         self.varint(message.0.len() as u64);
@@ -34,7 +34,7 @@ impl Message {
         self
     }
 
-    /// What was written.
+    /// The encoded message.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }

@@ -77,3 +77,22 @@ pub enum RegistryError {
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
 }
+
+impl RegistryError {
+    /// Whether it failed for lack of room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Storage(error) => error.kind() == std::io::ErrorKind::StorageFull,
+            Self::Database(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            Self::Name { .. }
+            | Self::NotFound { .. }
+            | Self::NoVersion { .. }
+            | Self::Alias { .. }
+            | Self::NoAlias { .. }
+            | Self::Aliased { .. }
+            | Self::Artifact { .. }
+            | Self::Superseded { .. }
+            | Self::Encode(_) => false,
+        }
+    }
+}

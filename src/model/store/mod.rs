@@ -14,3 +14,6 @@ pub(crate) mod registry;
 
 /// The files of models kept in step with the database.
 pub(crate) mod upkeep;
+
+/// What was measured of every version.
+pub(crate) mod scores;

@@ -1,9 +1,11 @@
 //! Models by name and version, with their artifacts.
 
+use super::upkeep::insert;
 use super::version::ModelReference;
 use super::version_index::{IndexedModel, VersionIndex, from_row};
-use crate::model::{FittedModel, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
+use crate::model::{FittedModel, Imported, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
 use crate::storage::database::{Database, now};
+use crate::storage::disk::Disk;
 use crate::storage::files::{DataDir, at_path, hex};
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
@@ -20,6 +22,15 @@ pub struct StoredArtifact {
     dataset: String,
     bytes: u64,
     sha256: String,
+    imported: Option<Imported>,
+}
+
+impl StoredArtifact {
+    /// The artifact of a model that was not made here, or made from one that was not.
+    #[must_use]
+    pub fn marked_as(self, imported: Option<Imported>) -> Self {
+        Self { imported, ..self }
+    }
 }
 
 /// The models of a data directory; clones share it. Artifacts are named after the job that made
@@ -45,6 +56,11 @@ impl ModelRegistry {
         Ok(registry)
     }
 
+    /// The disk that artifacts are written to.
+    pub fn disk(&self) -> &Disk {
+        self.directory.disk()
+    }
+
     /// Writes the artifact of a model under an id. It belongs to no version yet.
     pub fn store(&self, id: &str, model: &FittedModel) -> Result<StoredArtifact, RegistryError> {
         let bytes = encode(model)?;
@@ -54,6 +70,7 @@ impl ModelRegistry {
             dataset: model.dataset.clone(),
             bytes: bytes.len() as u64,
             sha256: hex(&Sha256::digest(&bytes)),
+            imported: None,
         })
     }
 
@@ -92,21 +109,9 @@ impl ModelRegistry {
                 bytes: stored.bytes,
                 sha256: stored.sha256.clone(),
                 created_at: now(),
+                imported: stored.imported.clone(),
             };
-            transaction.execute(
-                "INSERT INTO models (name, version, artifact, dataset, bytes, sha256, description, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![
-                    name,
-                    version,
-                    entry.artifact,
-                    entry.dataset,
-                    entry.bytes,
-                    entry.sha256,
-                    description,
-                    entry.created_at
-                ],
-            )?;
+            insert(transaction, &entry, description)?;
             Ok(entry)
         });
         let published = published.map(Arc::new).inspect(make_ready);

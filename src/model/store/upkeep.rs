@@ -1,7 +1,9 @@
 //! The files of models kept in step with the database: cards, artifacts without an entry, damaged ones.
 
 use super::version_index::from_row;
-use crate::model::{ArtifactError, ModelRegistry, ModelVersion, RegistryError, check_alias, check_model_name, decode};
+use crate::model::{
+    ArtifactError, Imported, ModelRegistry, ModelVersion, RegistryError, check_alias, check_model_name, decode,
+};
 use crate::storage::card::Card;
 use crate::storage::database::{Stamp, now};
 use crate::storage::files::hex;
@@ -32,6 +34,8 @@ struct CardVersion {
     version: u32,
     artifact: String,
     created_at: String,
+    #[serde(default)]
+    imported: Option<Imported>,
 }
 
 impl ModelCard {
@@ -45,6 +49,7 @@ impl ModelCard {
             version: entry.version,
             artifact: entry.artifact,
             created_at: entry.created_at,
+            imported: entry.imported,
         };
         let versions = query.query_map([name], |row| from_row(row).map(version))?.collect::<Result<_, _>>()?;
         let mut query = connection.prepare("SELECT alias, version FROM aliases WHERE name = ?1")?;
@@ -153,14 +158,16 @@ impl ModelRegistry {
     /// The versions of a card whose artifacts are among the files and whole, with their descriptions; and the others.
     fn whole_versions(&self, card: &ModelCard, files: &[OwnFile]) -> Restored<(ModelVersion, String)> {
         let mut versions = Restored { entries: Vec::new(), unusable: Vec::new() };
-        for CardVersion { version, artifact, created_at } in &card.versions {
+        for CardVersion { version, artifact, created_at, imported } in &card.versions {
             let Some(file) = files.iter().find(|file| file.kind == FileKind::Artifact && file.id == *artifact) else {
                 let reason = format!("the artifact of model '{}' version {version} is missing", card.name);
                 versions.unusable.push((self.path(artifact), reason));
                 continue;
             };
             match self.whole_version(&card.name, *version, artifact, created_at) {
-                Ok(found) => versions.entries.push(found),
+                Ok((entry, description)) => {
+                    versions.entries.push((ModelVersion { imported: imported.clone(), ..entry }, description));
+                }
                 Err(error) => versions.unusable.push((file.path.clone(), error.to_string())),
             }
         }
@@ -186,6 +193,7 @@ impl ModelRegistry {
             bytes: bytes.len() as u64,
             sha256: hex(&Sha256::digest(&bytes)),
             created_at: created_at.to_owned(),
+            imported: None,
         };
         Ok((entry, model.describe().to_string()))
     }
@@ -238,12 +246,14 @@ fn recover(transaction: &Transaction, entry: ModelVersion, description: &str) ->
     Ok(entry)
 }
 
-fn insert(transaction: &Transaction, entry: &ModelVersion, description: &str) -> Result<(), RegistryError> {
-    let ModelVersion { name, version, artifact, dataset, bytes, sha256, created_at } = entry;
+/// Makes the entry of a version.
+pub(super) fn insert(transaction: &Transaction, entry: &ModelVersion, description: &str) -> Result<(), RegistryError> {
+    let ModelVersion { name, version, artifact, dataset, bytes, sha256, created_at, imported } = entry;
+    let imported = imported.as_ref().map(serde_json::to_string).transpose().map_err(std::io::Error::from)?;
     transaction.execute(
-        "INSERT INTO models (name, version, artifact, dataset, bytes, sha256, description, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        params![name, version, artifact, dataset, bytes, sha256, description, created_at],
+        "INSERT INTO models (name, version, artifact, dataset, bytes, sha256, description, created_at, imported)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![name, version, artifact, dataset, bytes, sha256, description, created_at, imported],
     )?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A version of a model, and how models are named.
 
 use crate::model::RegistryError;
+use serde::{Deserialize, Serialize};
 
 /// One version of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,19 @@ pub struct ModelVersion {
     pub sha256: String,
     /// RFC 3339.
     pub created_at: String,
+    /// Where it came from, if it or a version it was updated from was not made here.
+    pub imported: Option<Imported>,
+}
+
+/// Where a version came from that was not made here. What it says of its training is the word of its sender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// RFC 3339.
+    pub at: String,
+    /// As given at the import.
+    pub origin: Option<String>,
+    /// Of the file as it was sent, decompressed.
+    pub sha256: String,
 }
 
 /// A safe model name: `[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}`.

@@ -98,6 +98,8 @@ impl VersionIndex {
 }
 
 pub(crate) fn from_row(row: &Row) -> rusqlite::Result<ModelVersion> {
+    let damaged = |_| rusqlite::Error::InvalidColumnType(0, "imported".to_owned(), rusqlite::types::Type::Text);
+    let imported: Option<String> = row.get("imported")?;
     Ok(ModelVersion {
         name: row.get("name")?,
         version: row.get("version")?,
@@ -106,5 +108,6 @@ pub(crate) fn from_row(row: &Row) -> rusqlite::Result<ModelVersion> {
         bytes: row.get("bytes")?,
         sha256: row.get("sha256")?,
         created_at: row.get("created_at")?,
+        imported: imported.map(|text| serde_json::from_str(&text)).transpose().map_err(damaged)?,
     })
 }

@@ -39,13 +39,17 @@ impl<'m> Names<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::ColumnKind;
+    use crate::dataset::{ColumnKind, Notation};
 
     #[test]
     fn few_and_many_columns_are_found_in_any_order() {
         for count in [1, FEW, FEW + 1, 500] {
-            let column =
-                |at: usize| InputColumn { name: format!("column {at}"), kind: ColumnKind::Numeric, levels: Vec::new() };
+            let column = |at: usize| InputColumn {
+                name: format!("column {at}"),
+                kind: ColumnKind::Numeric,
+                levels: Vec::new(),
+                notation: Notation::default(),
+            };
             let columns: Vec<InputColumn> = (0..count).map(column).collect();
             let names = Names::new(&columns);
             for at in (0..count).rev() {

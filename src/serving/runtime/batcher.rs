@@ -1,9 +1,9 @@
 //! Batching: concurrent requests for one model become one matrix product.
 
 use super::queue::{Queue, QueuedRows};
-use crate::model::{Extras, Predictions, Predictor};
+use crate::model::{Contributions, Extras, Predictions, Predictor};
 use crate::serving::{PredictionPool, RequestRows};
-use crate::telemetry::{ModelMeters, ShedReason};
+use crate::telemetry::{ModelMeters, PredictionStage, ShedReason};
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -168,7 +168,7 @@ impl Batcher {
     fn compute(&self, batch: Vec<QueuedRows>) {
         let start = Instant::now();
         for entry in &batch {
-            self.meters.queue.observe(start - entry.since);
+            self.meters.observe(PredictionStage::Queue, start - entry.since);
         }
         let outcomes: Vec<Result<Predictions, BatchError>> = match self.predict_together(&batch) {
             Ok(predictions) => {
@@ -187,7 +187,7 @@ impl Batcher {
             Err(error) => vec![Err(error)],
         };
         // Counted before it is sent: a client that has its answer finds it in the metrics.
-        self.meters.compute.observe(start.elapsed());
+        self.meters.observe(PredictionStage::Compute, start.elapsed());
         for (entry, outcome) in batch.into_iter().zip(outcomes) {
             entry.answer(outcome);
         }
@@ -226,6 +226,10 @@ fn part(predictions: &Predictions, rows: Range<usize>) -> Predictions {
         values: cut(&predictions.values),
         spreads: predictions.spreads.as_ref().map(cut),
         error_bars: predictions.error_bars.as_ref().map(cut),
+        contributions: predictions
+            .contributions
+            .as_ref()
+            .map(|all| Contributions { baseline: all.baseline.clone(), shares: cut(&all.shares) }),
     }
 }
 
@@ -238,7 +242,10 @@ fn joined(mut parts: Vec<Predictions>) -> Predictions {
         let views: Option<Vec<ArrayView2<f64>>> = parts.iter().map(|part| pick(part).map(|all| all.view())).collect();
         views.and_then(|views| concatenate(Axis(0), &views).ok())
     };
+    let shares = join(&|part| part.contributions.as_ref().map(|all| &all.shares));
+    let baseline = parts.first().and_then(|part| part.contributions.as_ref()).map(|all| all.baseline.clone());
     Predictions {
+        contributions: baseline.zip(shares).map(|(baseline, shares)| Contributions { baseline, shares }),
         values: join(&|part| Some(&part.values)).unwrap_or_default(),
         spreads: join(&|part| part.spreads.as_ref()),
         error_bars: join(&|part| part.error_bars.as_ref()),

@@ -271,7 +271,7 @@ mod tests {
         let database = Database::open(&directory.database()).unwrap();
         let registry = ModelRegistry::open(directory, database).unwrap();
         let limits = BatchLimits { batch_rows: 8, queue_delay: Duration::ZERO, queue_rows: 8, bypass_rows: 4 };
-        let metrics = crate::telemetry::Metrics::new().predictions;
+        let metrics = crate::telemetry::Metrics::new(9).predictions;
         let model_cache =
             ModelCache::new(registry, 1 << 30, limits, PredictionPool::start(1, Handle::current()).unwrap(), metrics);
         let model = decode(ARTIFACT).unwrap();

@@ -206,7 +206,7 @@ mod tests {
 
     fn entry(rows: usize, spreads: bool) -> (QueuedRows, Reply) {
         let (reply, receiver) = oneshot::channel();
-        let (since, extras) = (Instant::now(), Extras { spreads, error_bars: false });
+        let (since, extras) = (Instant::now(), Extras { spreads, ..Extras::default() });
         let deadline = since + Duration::from_secs(600);
         (QueuedRows { block: Arc::default(), range: 0..rows, extras, since, deadline, counted: true, reply }, receiver)
     }

@@ -23,7 +23,7 @@ pub fn make_ready(model: FittedModel) -> Result<Predictor, NotReady> {
 /// caches when the first request comes.
 fn warm_up(predictor: &Predictor) {
     let row = vec![f64::NAN; predictor.model().inputs.encoding.columns.len()];
-    predictor.compute(&[&row], Extras { spreads: true, error_bars: true });
+    predictor.compute(&[&row], Extras { spreads: true, error_bars: true, contributions: false });
 }
 
 #[cfg(test)]

@@ -40,10 +40,10 @@ use loss::SmoothLoss;
 use ndarray::{Array1, Array2, Axis, s};
 use newton::{NewtonLimits, minimise};
 use objective::Objective;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A convex loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// log(1 + e^{−m}) of the margin m; softmax for three or more classes.
@@ -81,7 +81,7 @@ pub struct ClassifierWeights {
 }
 
 /// How far from the optimum a solution is, and how that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certificate {
     /// F − D ≥ F − min F with a feasible dual point: a proof, up to rounding.
@@ -91,7 +91,7 @@ pub enum Certificate {
 }
 
 /// The evidence of a solve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassifierEvidence {
     /// Objective of each problem: one for two classes and for softmax, one per class against the rest.
     pub objectives: Vec<f64>,

@@ -5,7 +5,7 @@ use super::kernel_matrix::{GoOn, KernelMatrix};
 use super::low_rank::LowRank;
 use super::preconditioner::Choice;
 use super::{
-    DENSE_ROWS, ExactEvidence, ExactKrr, ExactProblem, FACTOR_BYTES, Preconditioner, SolveError, Trial, Watch,
+    DENSE_ROWS, ExactKrr, ExactProblem, ExactSolve, FACTOR_BYTES, Preconditioner, SolveError, Trial, Watch,
     shifted_product,
 };
 use crate::features::{Kernel, Precision};
@@ -177,7 +177,7 @@ impl ExactSolver {
         }
     }
 
-    pub(super) fn not_converged(&self, evidence: &ExactEvidence) -> SolveError {
+    pub(super) fn not_converged(&self, evidence: &ExactSolve) -> SolveError {
         SolveError::NotConverged { residual: evidence.relative_residual, ridge: self.ridge }
     }
 
@@ -263,7 +263,7 @@ impl ExactSolver {
         &self,
         coefficients: Array2<f64>,
         fitted: Array2<f64>,
-        evidence: ExactEvidence,
+        evidence: ExactSolve,
     ) -> Result<ExactKrr, SolveError> {
         if !coefficients.iter().all(|value| value.is_finite()) {
             return Err(SolveError::NotFinite { ridge: self.ridge });
@@ -295,10 +295,10 @@ impl RightSide<'_> {
         (preconditioner, rank): (Preconditioner, usize),
         (iterations, corrections): (usize, usize),
         trials: &[Trial],
-    ) -> ExactEvidence {
+    ) -> ExactSolve {
         let left = norms(residual);
         let relative_residual = largest_ratio(&left, &self.sizes);
-        ExactEvidence {
+        ExactSolve {
             relative_residual,
             residual_norm: left.dot(&left).sqrt(),
             converged: relative_residual <= self.tolerance,

@@ -35,9 +35,10 @@ pub use spectral_delta::spectral_delta;
 
 use super::{Interrupted, SolveError};
 use crate::features::{Exponential, Kernel, Precision};
+use crate::linalg::checkpoint;
 use kernel_matrix::{GoOn, KernelMatrix, Stopped};
 use ndarray::{Array2, ArrayView2};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Rows up to which K is factored without looking at alternatives.
 pub const DENSE_ROWS: usize = 3_000;
@@ -94,8 +95,8 @@ pub struct FeatureSource<'a> {
 }
 
 /// How a system was solved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExactEvidence {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExactSolve {
     /// ‖(K + nλI)α − y‖/‖y‖ in f64, the largest over the targets.
     pub relative_residual: f64,
     /// ‖(K + nλI)α − y‖, summed over the targets as squares.
@@ -114,7 +115,7 @@ pub struct ExactEvidence {
     pub trials: Vec<Trial>,
 }
 
-impl ExactEvidence {
+impl ExactSolve {
     /// Whether the solution is accurate enough to stand for the exact one.
     pub fn is_trusted(&self) -> bool {
         self.relative_residual <= TRUSTED_RESIDUAL
@@ -148,7 +149,7 @@ pub struct ExactKrr {
     /// ‖Kα‖², summed likewise.
     pub fitted_square: f64,
     /// How it was found.
-    pub evidence: ExactEvidence,
+    pub evidence: ExactSolve,
 }
 
 impl ExactProblem<'_> {
@@ -205,5 +206,10 @@ fn shifted_product<T: Exponential>(
 
 /// k(xᵢ, zⱼ) for all pairs of rows.
 fn kernel_matrix(kernel: Kernel, left: ArrayView2<f64>, right: ArrayView2<f64>) -> Array2<f64> {
-    Array2::from_shape_fn((left.nrows(), right.nrows()), |(i, j)| kernel.evaluate(left.row(i), right.row(j)))
+    Array2::from_shape_fn((left.nrows(), right.nrows()), |(i, j)| {
+        if j == 0 {
+            checkpoint();
+        }
+        kernel.evaluate(left.row(i), right.row(j))
+    })
 }

@@ -6,7 +6,7 @@ use super::low_rank::LowRank;
 use super::pivoted_cholesky::{PivotLimits, PivotedCholesky};
 use super::{ExactProblem, FACTOR_BYTES, SolveError, shifted_product};
 use ndarray::{Array2, Axis};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Rows that candidates are tried on before one is built for all: at most these, and at most a fifth of all, so that a
 /// product of a trial costs a twenty-fifth of one on all rows, or less.
@@ -24,7 +24,7 @@ const FEWEST_ITERATIONS: usize = 5;
 const TRIAL_COST_SHARE: f64 = 0.07;
 
 /// What multiplies the residuals of conjugate gradients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preconditioner {
     /// Nothing.
@@ -38,7 +38,7 @@ pub enum Preconditioner {
 }
 
 /// A candidate on the rows of the trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
     /// The candidate.
     pub preconditioner: Preconditioner,

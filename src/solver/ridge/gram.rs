@@ -4,7 +4,6 @@ use super::solve::shifted;
 use crate::linalg::{Cholesky, FactorError, Real, add_outer_products, mirror_lower, symmetric_eigenvalues};
 use crate::solver::BlockGram;
 use ndarray::{Array1, Array2, Axis};
-use serde::{Deserialize, Serialize};
 
 /// Sums over rows with features ψ, targets y (k of them) and weights c.
 pub(crate) struct Sums {
@@ -124,7 +123,7 @@ impl Gram {
 }
 
 /// The statistics of a fit as they are kept: plain lists, the matrix as its lower triangle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PackedGram {
     /// Row by row, s(s+1)/2 of them.
     pub(crate) products: Vec<f64>,

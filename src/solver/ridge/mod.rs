@@ -18,6 +18,9 @@ pub(crate) mod group_jackknife;
 /// Ridge regression on parts of more features than the model has.
 pub(crate) mod pool_subsets;
 
+/// The distance to the exact method that they tell.
+pub(crate) mod draw_error;
+
 /// What features that were not drawn would change.
 pub(crate) mod fresh_sums;
 

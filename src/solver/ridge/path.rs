@@ -7,10 +7,10 @@
 use crate::linalg::{Banded, LANES, Real, Reflectors, ShiftedFactor, largest_eigenvalue};
 use crate::solver::{Method, NormalEquations, RidgeSolution, SolveError, solve_ridge};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// One λ of the path.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PathPoint {
     /// λ.
     pub lambda: f64,

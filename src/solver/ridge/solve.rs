@@ -3,10 +3,10 @@
 use crate::linalg::{Cholesky, largest_eigenvalue, symmetric_eigen};
 use crate::solver::{NormalEquations, SolveError};
 use ndarray::{Array2, ArrayView1};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How the system was solved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Cholesky factorisation.

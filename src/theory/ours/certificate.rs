@@ -5,21 +5,22 @@
 //! *Tolerance*: with confidence 1 − δ at least a share p of new inputs have |f_s − f| ≤ e_(k) + ε, k the
 //! smallest with P(Binomial(m,p) ≤ k−1) ≥ 1−δ. *Mean*: with both predictions clipped to the range of the
 //! training targets, of width B, E(f_s − f)² ≤ (B√u + ε)² with u the largest mean that Zⱼ = eⱼ²/B² allow:
-//! kl(Z̄, u) = log(1/δ)/m, kl(p, q) = p·log(p/q) + (1−p)·log((1−p)/(1−q)) (W. Hoeffding, *Probability inequalities for
+//! the smaller of a bound by betting (`betting.rs`) and kl(Z̄, u) = log(2/δ)/m, each at δ/2; kl(p, q) = p·log(p/q) + (1−p)·log((1−p)/(1−q)) (W. Hoeffding, *Probability inequalities for
 //! sums of bounded random variables*, JASA 1963, Theorem 1).
 //!
 //! **Assumptions.** The held-out rows and the new inputs are independent draws from one distribution.
 //! There is no condition on λ, on the features or on the kernel.
 
+use super::betting::largest_mean_by_betting;
 use super::binomial::smallest_with_tail;
 use crate::theory::papers::wang::distance::summed;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, percent, rounded_up};
-use crate::theory::{Assumption, CertificateEvidence, Evidence, Form, Guarantee, Lack};
+use crate::theory::{Assumption, AssumptionState, CertificateEvidence, Evidence, Form, Guarantee, Lack};
 
 const MEAN: Source = Source {
     id: "bochner.certificate_mean",
-    paper: "Chernoff bound for bounded variables, Hoeffding 1963, Theorem 1",
+    paper: "Chernoff bound for bounded variables, Hoeffding 1963, Theorem 1, or betting, Waudby-Smith & Ramdas 2024",
     bounds: "mean of (f_s(x) - f(x))^2 over new inputs x, both clipped to the range of the training targets",
     form: Form::Bound,
 };
@@ -53,6 +54,21 @@ pub fn largest_mean(count: usize, mean: f64, failure_probability: f64) -> f64 {
     }
 }
 
+/// The smaller of the bounds on the mean of Z by relative entropy and by betting, at δ/2 each; by relative entropy alone, at
+/// δ, where the values are not known one by one.
+fn smallest_bound(certificate: &CertificateEvidence, mean: f64, failure_probability: f64) -> f64 {
+    let count = certificate.differences.len();
+    let most = certificate.clip_width * certificate.clip_width;
+    match &certificate.detail {
+        Some(detail) if detail.clipped_squares.len() == count && most > 0.0 => {
+            let values: Vec<f64> = detail.clipped_squares.iter().map(|square| (square / most).min(1.0)).collect();
+            let delta = failure_probability / 2.0;
+            largest_mean(count, mean, delta).min(largest_mean_by_betting(&values, delta))
+        }
+        _ => largest_mean(count, mean, failure_probability),
+    }
+}
+
 /// ε = √k(x,x)·‖r‖/(2√(nλ)): no prediction from a solution with the residual r is further from that of the exact method.
 pub fn solver_slack(kernel_root: f64, residual_norm: f64, shift: f64) -> f64 {
     kernel_root * residual_norm / (2.0 * shift.sqrt())
@@ -81,21 +97,23 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
     let most = width * width;
     // Targets that are all equal have the range 0, and their predictions no difference.
     let share = if most > 0.0 { (mean / most).min(1.0) } else { 0.0 };
-    let square = most * largest_mean(count, share, failure_probability);
+    let square = most * smallest_bound(certificate, share, failure_probability);
     let bound = (square.sqrt() + certificate.solver_slack).powi(2).min(most);
     let target = evidence.target_mean_square.unwrap_or(0.0);
+    // An atom at B² that is just too rare to be seen among these rows.
+    let floor = most * largest_mean(count, 0.0, failure_probability);
     // The bound with infinitely many rows.
     let remains = (mean.sqrt() + certificate.solver_slack).powi(2);
     MEAN.guarantee(Finding {
         value: Some(bound),
         informative: bound < target,
         failure_probability: Some(failure_probability),
-        assumptions: vec![held_out_rows_independent(), solver_accounted_for()],
+        assumptions: vec![rows_independent(evidence, certificate), solver_accounted_for()],
         inputs: [
             ("rows", count as f64),
             ("mean_square", mean),
             ("square_variance", variance),
-            ("smallest_possible", most * largest_mean(count, 0.0, failure_probability)),
+            ("smallest_possible", floor),
             ("clip_width", width),
             ("solver_slack", certificate.solver_slack),
             ("delta", failure_probability),
@@ -109,7 +127,11 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
                 rounded_up(bound),
                 percent(failure_probability)
             ),
-            comparison: format!("; the target variance is {}", rounded_up(target)),
+            comparison: format!(
+                "; the target variance is {}, and no bound without further assumptions gets below about {} with {count} rows",
+                rounded_up(target),
+                rounded_up(floor)
+            ),
             uninformative: format!(
                 "The bound is not below the target variance, {}. {}",
                 rounded_up(target),
@@ -137,7 +159,7 @@ pub fn certificate_tolerance(evidence: &Evidence, share: f64, failure_probabilit
         value: Some(bound),
         informative: bound < deviation,
         failure_probability: Some(failure_probability),
-        assumptions: vec![held_out_rows_independent(), solver_accounted_for()],
+        assumptions: vec![rows_independent(evidence, certificate), solver_accounted_for()],
         inputs: [
             ("rows", count as f64),
             ("rank", rank as f64),
@@ -176,28 +198,42 @@ fn remedy(by_rows: bool) -> &'static str {
     }
 }
 
-fn too_few_rows(needed: usize, count: usize) -> Assumption {
+pub(super) fn too_few_rows(needed: usize, count: usize) -> Assumption {
     let available = if count == 1 { "only 1 is available".to_owned() } else { format!("only {count} are available") };
     Assumption::violated(format!("at least {needed} held-out rows"), available).with_remedy("Hold out more rows.")
 }
 
 /// The comparison on held-out rows; none unless the model is a ridge fit.
-fn comparison(evidence: &Evidence) -> Option<&CertificateEvidence> {
+pub(super) fn comparison(evidence: &Evidence) -> Option<&CertificateEvidence> {
     evidence.certificate.as_ref().filter(|_| evidence.target_mean_square.is_some())
 }
 
-fn missing(source: Source, evidence: &Evidence) -> Guarantee {
+pub(super) fn missing(source: Source, evidence: &Evidence) -> Guarantee {
     if evidence.target_mean_square.is_none() {
         return source.unavailable(evidence.is_not_ridge());
     }
-    source.unmeasured(Lack::Comparison, vec![held_out_rows_independent()])
+    source.unmeasured(Lack::Comparison, vec![held_out_rows_independent(evidence)])
 }
 
-fn held_out_rows_independent() -> Assumption {
-    Assumption::assumed("held-out rows and new inputs drawn independently from one distribution")
+/// A model that was kept because it did well on these rows is as good there by choice, not by chance.
+fn held_out_rows_independent(evidence: &Evidence) -> Assumption {
+    evidence.assumed_of_rows(
+        "held-out rows and new inputs drawn independently from one distribution",
+        ", and a model that was not preferred to others for its errors on these rows",
+    )
 }
 
-fn solver_accounted_for() -> Assumption {
+/// The same, with the rows without a target if there were any.
+pub(super) fn rows_independent(evidence: &Evidence, certificate: &CertificateEvidence) -> Assumption {
+    let assumed = held_out_rows_independent(evidence);
+    let unlabelled = certificate.detail.as_ref().is_some_and(|detail| detail.unlabelled_rows > 0);
+    if !unlabelled || assumed.state == AssumptionState::Violated {
+        return assumed;
+    }
+    Assumption::assumed(format!("rows without a target that are like the others; {}", assumed.text))
+}
+
+pub(super) fn solver_accounted_for() -> Assumption {
     Assumption::checked("an error of the exact solver that is bounded by its residual and added to the bound")
 }
 
@@ -214,6 +250,7 @@ mod tests {
             clipped_square_variance: 0.0001,
             clip_width: 2.0,
             solver_slack: 0.001,
+            detail: None,
         };
         Evidence { certificate: Some(certificate), ..ridge_fit() }
     }

@@ -72,7 +72,11 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         value: Some(quantile),
         informative: quantile.is_finite(),
         failure_probability: Some(failure_probability),
-        assumptions: vec![unused, Assumption::assumed("calibration rows and new rows that are exchangeable")],
+        assumptions: vec![
+            unused,
+            evidence.assumed_of_rows("calibration rows and new rows that are exchangeable", ""),
+            Assumption::assumed("a model that was not preferred to others for its errors on these rows"),
+        ],
         inputs: [
             ("scores", scores.len() as f64),
             ("rank", conformal_rank(scores.len(), failure_probability) as f64),
@@ -83,11 +87,11 @@ pub fn conformal(evidence: &Evidence, failure_probability: f64) -> Guarantee {
             claim: claim(evidence, quantile, failure_probability),
             detail: detail.into(),
             uninformative: format!(
-                "At delta = {}, at least {} calibration rows are required; only {} are available. Hold out more rows or use a larger \
+                "At delta = {}, at least {} calibration rows are required; only {} available. Hold out more rows or use a larger \
                  delta.",
                 as_given(failure_probability),
                 fewest_scores(failure_probability),
-                scores.len()
+                if scores.len() == 1 { "1 is".to_owned() } else { format!("{} are", scores.len()) }
             ),
             ..Wording::default()
         },

@@ -27,7 +27,8 @@ pub fn influence_variance(influences: &[f64], draw_count: usize) -> f64 {
 /// `bochner.fresh_features`: an error estimate from unused features.
 pub fn fresh_features(evidence: &Evidence) -> Guarantee {
     let error = evidence.estimates.fresh_features.ok_or(Lack::FreshFeatures);
-    measured_error(FRESH, evidence, error, "the influence of unused features", enough_features(evidence))
+    let own = enough_features(evidence).into_iter().collect();
+    measured_error(FRESH, evidence, (error, None), "the influence of unused features", own)
 }
 
 /// The dimension may come from the features and be too small, so it can refute the assumption but not confirm it.
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn it_says_how_many_features_it_requires() {
-        let estimates = ErrorEstimates { jackknife: None, fresh_features: Some(0.02) };
+        let estimates = ErrorEstimates { fresh_features: Some(0.02), ..ErrorEstimates::default() };
         let evidence = Evidence { estimates, spectrum: Some(vec![0.7, 0.7]), ..ridge_fit() };
         let found = fresh_features(&evidence);
         let last = found.assumptions.last().unwrap();

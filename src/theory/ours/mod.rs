@@ -9,6 +9,12 @@ pub mod binomial;
 /// The distance to the exact method, certified on held-out rows.
 pub mod certificate;
 
+/// Certified error bars for single predictions.
+pub mod certificate_scaled;
+
+/// The mean of bounded values, bounded by betting.
+pub mod betting;
+
 /// The distance to the exact method, estimated by leaving out features.
 pub mod jackknife;
 

@@ -146,7 +146,10 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         return RELATIVE.unavailable(evidence.features_bounded());
     };
     let (n, s, m) = (evidence.sample_count, evidence.feature_count, evidence.draw_count);
-    let t = slack(b, evidence.ridge, n, s, failure_probability);
+    // The event depends on t, which depends on λ: a list of λ is paid for like one of kernels.
+    let pairs = evidence.choices.pairs();
+    let event_delta = failure_probability / pairs;
+    let t = slack(b, evidence.ridge, n, s, event_delta);
     let fitted = evidence.solution().and_then(|solution| solution.fitted_square).map(|(least, _)| least);
     let bound_at = |t, draws| match fitted {
         Some(fitted) => sharp_relative_bound(b, draws, n, t, q, fitted),
@@ -154,7 +157,8 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     };
     let bound = t.map(|t| bound_at(t, m));
     let mut inputs = evidence.inputs(failure_probability);
-    inputs.extend([("q", q), ("smallest_lambda", smallest_certified_ridge(b, n, s, failure_probability))]);
+    inputs.extend([("q", q), ("smallest_lambda", smallest_certified_ridge(b, n, s, event_delta))]);
+    inputs.extend((pairs > 1.0).then_some(("candidates", pairs)));
     inputs.extend(t.map(|t| ("t", t)));
     if let (Some(t), Some(fitted)) = (t, fitted) {
         inputs.extend([("fitted_square", fitted), ("plain_bound", relative_bound(b, m, t, q))]);
@@ -162,9 +166,9 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     let text = "a large enough lambda, above b l/n with l = log(s/delta)";
     let large_enough = Assumption {
         have: Some(evidence.ridge),
-        need: Some(ridge_at_slack(1.0, b, n, s, failure_probability)),
+        need: Some(ridge_at_slack(1.0, b, n, s, event_delta)),
         state: if t.is_some() { AssumptionState::Checked } else { AssumptionState::Violated },
-        ..Assumption::checked(text).with_remedy(remedy(b, n, s, failure_probability))
+        ..Assumption::checked(text).with_remedy(remedy(b, n, s, event_delta))
     };
     let mut assumptions = vec![
         large_enough,
@@ -173,14 +177,15 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
         evidence.draws_from_the_kernel(),
         origin,
     ];
-    assumptions.extend(evidence.rows_and_choices());
+    assumptions.extend(evidence.rows_and_listed_choices(pairs));
     let variance = evidence.target_mean_square.unwrap_or(0.0);
-    let columns = columns_below(evidence, failure_probability, b, variance, |t| bound_at(t, 1));
-    let distance = Distance { bound, failure_probability, columns };
+    let mut distance = Distance { bound, failure_probability, columns: None };
+    let goal = variance * distance.draw_share();
+    distance.columns = columns_below(evidence, event_delta, b, goal, |t| bound_at(t, 1));
     inputs.extend(distance.for_this_draw());
     RELATIVE.guarantee(Finding {
         value: bound,
-        informative: bound.is_some_and(|bound| bound < variance),
+        informative: distance.is_informative(variance),
         failure_probability: Some(failure_probability),
         assumptions,
         inputs,
@@ -253,7 +258,8 @@ mod tests {
         let vacuous = theorem1_relative(&evidence, 0.05);
         assert_eq!(vacuous.status, Status::Vacuous);
         let of_one_draw = |t| sharp_relative_bound(2.0, 1, 100_000, t, 20.0, 3.0);
-        let columns = columns_below(&evidence, 0.05, 2.0, 0.31, of_one_draw).unwrap();
+        // Below the variance for the features of one model: Markov's inequality divides by δ.
+        let columns = columns_below(&evidence, 0.05, 2.0, 0.05 * 0.31, of_one_draw).unwrap();
         assert!(vacuous.statement.contains(&format!("{columns} features at this lambda")), "{}", vacuous.statement);
         let with = |columns: f64| {
             let (feature_count, draw_count) = (columns as usize, columns as usize);
@@ -272,6 +278,17 @@ mod tests {
         let named: f64 = named.and_then(|number| number.parse().ok()).expect("a lambda");
         assert_ne!(theorem1_relative(&Evidence { ridge: named, ..few }, 0.05).status, Status::NotApplicable);
         assert!(found.statement.contains("Theorem 1 needs only lambda ≥ 1.000."), "{}", found.statement);
+    }
+
+    /// N kernels and L values of λ: t is that of δ/(NL), and the probability stays 1 − δ.
+    #[test]
+    fn a_list_of_candidates_is_paid_for() {
+        let evidence = Evidence { sample_count: 100_000, ridge: 0.005, exact: Some(exact(0.1, 3.0)), ..ridge_fit() };
+        let choices = crate::theory::Choices::FromList { kernels: 4, lambdas: 5 };
+        let listed = theorem1_relative(&Evidence { choices, ..evidence.clone() }, 0.05);
+        let stricter = theorem1_relative(&evidence, 0.05 / 20.0);
+        assert_eq!((listed.value, listed.inputs["t"]), (stricter.value, stricter.inputs["t"]));
+        assert_eq!((listed.probability, listed.inputs["candidates"]), (Some(0.95), 20.0));
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl PlannedSampling {
     fn words(self) -> &'static str {
         match self {
             Self::Plain => "plain",
-            Self::Leverage => "by leverage, which is not offered yet",
+            Self::Leverage => "leverage at this lambda",
         }
     }
 }

@@ -8,6 +8,11 @@ mod choices;
 /// The number of features for an error.
 mod errors;
 
+/// The number of features that is not enough.
+mod lower_bounds;
+
+pub use lower_bounds::{LowerBound, lower_bounds};
+
 use super::Form;
 use super::papers::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
 use choices::PlannedSampling;
@@ -35,6 +40,8 @@ pub struct PlanProblem {
     pub target_mean_square: f64,
     /// d(λ), if it is known.
     pub effective_dimension: Option<f64>,
+    /// Whether the kernel is the gaussian, of which alone a lower bound is known.
+    pub gaussian: bool,
 }
 
 /// How λ will be chosen.
@@ -142,6 +149,7 @@ mod tests {
         failure_probability: 0.05,
         target_mean_square: 1.0,
         effective_dimension: Some(20.0),
+        gaussian: true,
     };
 
     /// Remark 1: (1/(m·0.1))·1 ≤ 0.01 at m = 1000 draws, 2000 columns.

@@ -3,6 +3,9 @@
 
 use crate::theory::{Evidence, Guarantee};
 
+/// The fewest inputs that the jackknife estimate looks at: a mean over fewer says little about new ones.
+pub const JACKKNIFE_ROWS: usize = 20;
+
 /// A measurement that a guarantee requires and the model does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
@@ -132,8 +135,13 @@ impl Remedy {
         let by_rows = Self { text: around.rows.remedy().into(), by_rows: true };
         match lack {
             Lack::Spectrum | Lack::Leverage => by_rows,
+            Lack::Jackknife if around.held_out_rows < JACKKNIFE_ROWS => Self::by_training_again(format!(
+                "Train with error_bars, at least two feature draws and at least {JACKKNIFE_ROWS} validation rows; where a few \
+                 rows decide the estimate, it is not given.",
+            )),
             Lack::Jackknife => Self::by_training_again(
-                "Train again with error_bars and at least two feature draws; no job can add it later.",
+                "Train again with error_bars and at least two feature draws; where a few rows decide the estimate, it is not \
+                 given, and a larger lambda helps. No job can add it later.",
             ),
             Lack::Scores if around.sample_weights => Self::by_training_again(
                 "Train without sample weights: weighted rows are not exchangeable with new rows.",
@@ -267,7 +275,7 @@ pub(crate) mod tests {
         // No measurement changes how its features were drawn.
         for id in ["li.corollary2", "avron.lemma6"] {
             let (statement, by_rows) = statement_of(&classifier, AT_HAND, id);
-            assert!(!by_rows && statement.ends_with("is not offered yet."), "{statement}");
+            assert!(!by_rows && statement.ends_with("Use sampling leverage."), "{statement}");
         }
     }
 }

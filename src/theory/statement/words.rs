@@ -25,6 +25,9 @@ impl Wording {
         let Self { claim, comparison, detail, uninformative } = self;
         match status {
             Status::NotApplicable => return does_not_apply(assumptions),
+            Status::Vacuous if form == Form::Estimate => {
+                return format!("An estimate that is uninformative: {claim}. {uninformative}");
+            }
             Status::Vacuous => return format!("Valid but uninformative: {claim}. {uninformative}"),
             Status::Holds | Status::Conditional => {}
         }

@@ -62,7 +62,15 @@ impl Claim {
         let near =
             near && looseness(guarantee, facts.measured_distance).is_none() && guarantee.id.starts_with("bochner.");
         let value = guarantee.value.filter(|_| near)?;
-        let says = format!("The mean squared distance to the exact method is about {}.", figure(value));
+        let ends = guarantee.inputs.get("low").zip(guarantee.inputs.get("high"));
+        let interval = ends.map_or_else(String::new, |(low, high)| {
+            format!(
+                "; for nine of ten such models it is estimated to be between {} and {}",
+                figure(*low),
+                figure(*high)
+            )
+        });
+        let says = format!("The mean squared distance to the exact method is about {}{interval}.", figure(value));
         Some(Self { id: guarantee.id, says })
     }
 }

@@ -49,6 +49,8 @@ pub struct Facts {
     pub failure_probability: f64,
     /// Whether a certify job can still measure something.
     pub certifiable: bool,
+    /// Whether a column gives each row a weight.
+    pub sample_weights: bool,
 }
 
 /// One screen about a model.
@@ -172,8 +174,14 @@ fn rounded(value: Option<f64>) -> Option<f64> {
 fn fit(facts: &Facts, guarantees: &[Guarantee]) -> Fit {
     let single = facts.targets.len() == 1;
     let conformal = guarantees.iter().find(|guarantee| guarantee.id == "conformal");
-    let reason = if facts.validation_rows == 0 || (facts.r2.is_none() && facts.accuracy.is_none()) {
+    let reason = if facts.validation_rows == 0 {
         Some("No validation rows measure the fit. Train with validation_fraction > 0.".to_owned())
+    } else if facts.r2.is_none() && facts.accuracy.is_none() {
+        Some(
+            "The validation rows are too few to measure the fit, or have the same target. Use a larger \
+             validation_fraction."
+                .to_owned(),
+        )
     } else if facts.predicts_labels {
         None
     } else if !single {

@@ -1,6 +1,7 @@
 //! What would make a guarantee apply.
 
 use crate::theory::ours::certificate::tolerance_rows;
+use crate::theory::ours::certificate_scaled::BAR_SHARE;
 use crate::theory::ours::conformal::fewest_scores;
 use crate::theory::statement::words::rounded_up;
 use crate::theory::{Assumption, AssumptionState, Circumstances, Evidence, Guarantee, Status, guarantees};
@@ -34,43 +35,49 @@ pub fn needs(
     around: &Circumstances,
 ) -> Option<Needs> {
     let held_out_rows = match guarantee.id {
+        "bochner.certificate_scaled" => Some(tolerance_rows(BAR_SHARE, failure_probability) as u64),
         "bochner.certificate_tolerance" => Some(tolerance_rows(share, failure_probability) as u64),
         "conformal" => Some(fewest_scores(failure_probability) as u64),
         _ => None,
     };
-    match guarantee.status {
+    let vacuous = match guarantee.status {
         Status::Holds | Status::Conditional => return None,
-        Status::Vacuous => {
-            let (_, text) = guarantee.statement.split_once(". ")?;
-            let text = text.to_owned();
-            return Some(Needs { text, lambda: None, rows: None, features: None, held_out_rows });
-        }
-        Status::NotApplicable => {}
-    }
+        Status::Vacuous => true,
+        Status::NotApplicable => false,
+    };
     let with = |change: &dyn Fn(&mut Evidence, f64), factor: f64| {
         let mut changed = evidence.clone();
         change(&mut changed, factor);
         let found = guarantees(&changed, failure_probability, share, around).guarantees;
-        found.iter().filter(|found| found.id == guarantee.id).all(|found| !found.assumptions.iter().any(unmet))
+        let met = |found: &Guarantee| !found.assumptions.iter().any(unmet);
+        let informative = |found: &Guarantee| !vacuous || found.status != Status::Vacuous;
+        found.iter().filter(|found| found.id == guarantee.id).all(|found| met(found) && informative(found))
     };
     let smallest = |start: f64, change: &dyn Fn(&mut Evidence, f64)| {
         let factor = smallest_factor(MOST / start, |factor| with(change, factor))?;
         Some(start * factor)
     };
-    let unmet_now = guarantee.assumptions.iter().any(unmet);
+    let unmet_now = vacuous || guarantee.assumptions.iter().any(unmet);
     let found = |start: f64, change: &dyn Fn(&mut Evidence, f64)| unmet_now.then(|| smallest(start, change)).flatten();
     let lambda = found(evidence.ridge, &|changed, factor| changed.ridge *= factor);
+    // What an exact solution of more rows would be is not known, so a vacuous bound on it names no number of rows.
+    let of_solution = vacuous && evidence.exact.is_some() && guarantee.inputs.contains_key("q");
     let rows = found(evidence.sample_count as f64, &|changed, factor| {
         changed.sample_count = scaled(changed.sample_count, factor);
-    });
+    })
+    .filter(|_| !of_solution);
     let features = found(evidence.draw_count as f64, &|changed, factor| {
         let columns = changed.feature_count / changed.draw_count.max(1);
         changed.draw_count = scaled(changed.draw_count, factor);
         changed.feature_count = columns * changed.draw_count;
     });
     let columns = evidence.feature_count as f64 / evidence.draw_count.max(1) as f64;
+    let text = match guarantee.statement.split_once(". ") {
+        Some((_, remedy)) if vacuous => remedy.to_owned(),
+        _ => text(guarantee),
+    };
     Some(Needs {
-        text: text(guarantee),
+        text,
         lambda: lambda.map(|lambda| rounded_up(lambda).parse().unwrap_or(lambda)),
         rows: rows.map(|rows| rows.ceil() as u64),
         features: features.map(|draws| (draws.ceil() * columns) as u64),
@@ -151,6 +158,26 @@ mod tests {
         assert_eq!(found.features, None); // more features need a larger λ
         assert!(found.text.contains("lambda ≥"), "{}", found.text);
         assert_eq!(needed(&Evidence { ridge: lambda, ..small }, id), None);
+    }
+
+    /// A bound that applies but says nothing names the features that make it say something.
+    #[test]
+    fn a_vacuous_bound_names_the_smallest_numbers_too() {
+        let id = "wang.remark1";
+        let status = |evidence: &Evidence| {
+            let found = guarantees(evidence, 0.05, 0.95, &AT_HAND).guarantees;
+            found.iter().find(|found| found.id == id).unwrap().status
+        };
+        // (2/(m λ))·mean(y²)/δ is below mean(y²) for m > 2/(0.7·0.05) = 57.1.
+        let few = Evidence { feature_count: 40, draw_count: 40, sample_count: 3_000, ..ridge_fit() };
+        assert_eq!(status(&few), Status::Vacuous);
+        let found = needed(&few, id).unwrap();
+        assert_eq!(found.features, Some(58));
+        let with = |count| status(&Evidence { feature_count: count, draw_count: count, ..few.clone() });
+        assert_eq!((with(58), with(57)), (Status::Conditional, Status::Vacuous));
+        let lambda = found.lambda.unwrap();
+        assert_eq!(status(&Evidence { ridge: lambda, ..few.clone() }), Status::Conditional);
+        assert_eq!(status(&Evidence { ridge: 0.999 * lambda, ..few }), Status::Vacuous);
     }
 
     #[test]

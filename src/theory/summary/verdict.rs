@@ -39,7 +39,12 @@ pub(super) fn verdict(facts: &Facts, features: &RandomFeatures, proved: &[Claim]
 }
 
 fn fit(facts: &Facts) -> String {
-    let Some(grade) = grade(facts) else { return "The fit is not known, because no rows were held out".to_owned() };
+    let Some(grade) = grade(facts) else {
+        return match facts.validation_rows {
+            0 => "The fit is not known, because no rows were held out".to_owned(),
+            _ => "The fit is not known, because the held-out rows are too few or have the same target".to_owned(),
+        };
+    };
     let opening = match grade {
         Grade::Good => "A good fit",
         Grade::Fair => "A fair fit",
@@ -69,7 +74,7 @@ fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
     match (features.share_of_error, features.share_of_variance) {
         _ if facts.feature_count.is_none() => "nothing is lost by approximation, because it uses none".to_owned(),
         (Some(part), _) if part >= 1.0 => {
-            format!("its distance to the exact method is as large as its error ({about}{})", share(part))
+            format!("its squared distance to the exact method is {about}{} of its squared error", share(part))
         }
         (Some(part), _) => format!("{about}{} of its squared error comes from the random features", share(part)),
         (None, Some(part)) if facts.predicts_labels => {
@@ -103,7 +108,10 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
     let few_features = features.share_of_error.is_some_and(|part| part >= LARGE_SHARE);
     advice.extend(more_features(facts, features));
     match grade {
-        None => advice.push("Train with validation_fraction > 0 to measure the fit.".to_owned()),
+        None if facts.validation_rows == 0 => {
+            advice.push("Train with validation_fraction > 0 to measure the fit.".to_owned());
+        }
+        None => advice.push("Hold out more rows to measure the fit: use a larger validation_fraction.".to_owned()),
         Some(Grade::Good) => {}
         Some(_) if features.share_of_error.is_none() => {
             advice.push("For a better fit, try more features, more rows or more informative columns.".to_owned());
@@ -117,7 +125,11 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
     let conformal = guarantees.iter().find(|guarantee| guarantee.id == "conformal");
     if conformal.is_some_and(|found| matches!(found.status, Status::NotApplicable | Status::Vacuous)) {
         let what = if facts.predicts_labels { "label sets" } else { "intervals" };
-        advice.push(format!("For {what} with a guarantee, hold out more rows: train with calibration_fraction > 0."));
+        advice.push(if facts.sample_weights {
+            format!("For {what} with a guarantee, train without sample weights.")
+        } else {
+            format!("For {what} with a guarantee, hold out more rows: train with calibration_fraction > 0.")
+        });
     }
     if facts.certifiable {
         advice.push("Run a certify job: it measures the distance to the exact method and certifies it.".to_owned());
@@ -210,7 +222,7 @@ mod tests {
         );
         let farther = Facts { measured_distance: Some(45.0), ..facts() };
         let (verdict, _) = said(&farther, &calibrated());
-        assert!(verdict.contains("its distance to the exact method is as large as its error (149%)"), "{verdict}");
+        assert!(verdict.contains("its squared distance to the exact method is 149% of its squared error"), "{verdict}");
     }
 
     #[test]
@@ -242,8 +254,13 @@ mod tests {
              nothing is proved about its predictions."
         );
         assert!(advice.contains("validation_fraction > 0") && advice.contains("calibration_fraction > 0"), "{advice}");
+        // One row is not none, and weights do not go together with intervals.
+        let (verdict, advice) = said(&Facts { validation_rows: 1, sample_weights: true, ..bare.clone() }, &unproved());
+        assert!(verdict.starts_with("The fit is not known, because the held-out rows are too few"), "{verdict}");
+        assert!(advice.contains("use a larger validation_fraction"), "{advice}");
+        assert!(advice.contains("For intervals with a guarantee, train without sample weights."), "{advice}");
         // The estimate needs no validation rows and is called one.
-        let estimates = ErrorEstimates { jackknife: Some(2.8), fresh_features: None };
+        let estimates = ErrorEstimates { jackknife: Some(2.8), fresh_features: None, jackknife_detail: None };
         let (verdict, _) = said(&bare, &Evidence { estimates, ..unproved() });
         assert!(verdict.contains("move its predictions by an estimated 1.0% of the target's variation"), "{verdict}");
     }

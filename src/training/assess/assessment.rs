@@ -3,9 +3,11 @@
 use super::calibration::calibrated;
 use super::conformal_scores::ConformalScores;
 use super::errors::errors;
+use super::explain::explain;
 use super::feature_jackknife::jackknife;
 use super::scored_function::ScoredFunction;
-use crate::model::{ErrorReport, Head, TargetCoding};
+use crate::model::{ErrorReport, Explanations, Head, TargetCoding};
+use crate::theory::ErrorEstimates;
 use crate::training::fit::Fit;
 use crate::training::rows::run::Run;
 use crate::training::stage::TrainError;
@@ -18,7 +20,9 @@ pub(crate) struct Assessment {
     pub(crate) errors: ErrorReport,
     pub(crate) scores: Option<ConformalScores>,
     /// Estimated mean squared distance to the exact kernel method.
-    pub(crate) jackknife: Option<f64>,
+    pub(crate) estimates: ErrorEstimates,
+    /// If asked for.
+    pub(crate) explanations: Option<Explanations>,
 }
 
 impl Assessment {
@@ -34,7 +38,8 @@ impl Assessment {
         let errors = errors(run, function, &head, fit.training_mse())?;
         Ok(Self {
             scores: ConformalScores::measure(run, function, (&head, fit.training_mse()), spec, learner)?,
-            jackknife: jackknife(run, function, fit.lambda, pooled.map(|coding| (spec, coding)))?,
+            estimates: jackknife(run, function, fit.lambda, pooled.map(|coding| (spec, coding)))?,
+            explanations: if spec.explanations { Some(explain(run, function, &head, spec.seed)?) } else { None },
             errors,
             head,
         })

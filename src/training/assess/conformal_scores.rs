@@ -65,10 +65,9 @@ impl ConformalScores {
 /// on them. Weighted rows stand for others, so no part of them is exchangeable with new rows.
 fn untouched_part(run: &Run, head: &Head, spec: &TrainSpec, learner: Learner) -> Option<Part> {
     let of_labels = head.labels().is_some();
-    let free = |part: Part| match part {
-        Part::Calibration => true,
-        _ => !of_labels || learner.loss().is_none() || spec.lambda != LambdaRule::Search,
-    };
+    let chose_lambda = spec.lambda == LambdaRule::Search && spec.design_fraction == 0.0;
+    let by_validation = of_labels && learner.loss().is_some() && chose_lambda;
+    let free = |part: Part| part == Part::Calibration || !by_validation;
     if spec.sample_weight.is_some() {
         return None;
     }

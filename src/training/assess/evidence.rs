@@ -2,12 +2,12 @@
 
 use super::assessment::Assessment;
 use super::comparison::Comparison;
-use crate::features::MapKind;
+use crate::features::{MapKind, Sampling};
 use crate::theory::{
-    Choices, ErrorEstimates, Evidence, KernelEvidence, LossKind, PoolEvidence, SamplingKind, ScoreUnit,
+    Choices, ErrorEstimates, Evidence, KernelEvidence, LossKind, PoolEvidence, RowsSplit, SamplingKind, ScoreUnit,
 };
-use crate::training::TrainSpec;
 use crate::training::fit::{Fit, Learned};
+use crate::training::{SplitRule, TrainSpec};
 
 /// What a fit was of.
 pub(crate) struct FittedRows {
@@ -17,6 +17,8 @@ pub(crate) struct FittedRows {
     pub(crate) weighted: bool,
     /// Whether they were added to an earlier fit.
     pub(crate) added: bool,
+    /// What scaling, kernel and λ were chosen from.
+    pub(crate) choices: Choices,
 }
 
 /// The leverages of the features themselves, (λ, F̂∞), where none were chosen from.
@@ -27,6 +29,18 @@ pub(crate) fn of_own_draws(leverages: Vec<(f64, f64)>, draw_count: usize, sample
         spectrum: Vec::new(),
         kernel_deviation: None,
         largest_leverages: leverages,
+    }
+}
+
+/// What the theorems call a sampling.
+fn sampling_kind(sampling: Sampling) -> SamplingKind {
+    match sampling {
+        Sampling::Plain | Sampling::Orthogonal | Sampling::Structured | Sampling::QuasiMonteCarlo => {
+            SamplingKind::DataIndependent
+        }
+        Sampling::Leverage | Sampling::Elss1 => SamplingKind::LeverageWeighted,
+        Sampling::Elss2 | Sampling::Capped => SamplingKind::ChosenByInputs,
+        Sampling::Eerf | Sampling::Lkrf | Sampling::PooledRidge => SamplingKind::ChosenByTargets,
     }
 }
 
@@ -55,17 +69,17 @@ pub(crate) fn evidence(
         sample_count,
         feature_count: map.feature_count(),
         draw_count: map.draw_count(),
-        feature_bound: map.kind.bound(map.kernel.shape()),
+        feature_bound: map.bound(),
         sign_features: map.kind == MapKind::Sign,
         sampling: match map.kind {
             MapKind::Points => SamplingKind::NoFeatures,
             MapKind::Pair | MapKind::Phase | MapKind::Sign | MapKind::Spline | MapKind::Linear => {
-                SamplingKind::DataIndependent
+                sampling_kind(spec.sampling)
             }
         },
         draws_independent: spec.sampling.draws_are_independent(),
         unbiased: spec.sampling.is_unbiased(),
-        choices: if spec.is_fixed_in_advance() { Choices::FixedInAdvance } else { Choices::FromTargets },
+        choices: rows.choices,
         rows_weighted: rows.weighted,
         loss,
         ridge: fit.lambda,
@@ -78,14 +92,21 @@ pub(crate) fn evidence(
         exact,
         pool: fit.ridge().and_then(|ridge| ridge.leverages.as_ref()).map(pool),
         estimates: ErrorEstimates {
-            jackknife: assessment.jackknife,
             fresh_features: comparison.and_then(|comparison| comparison.fresh_features),
+            ..assessment.estimates.clone()
         },
         certificate: comparison.and_then(|comparison| comparison.certificate.clone()),
         calibration_scores: assessment.scores.as_ref().map(|scores| scores.scores.clone()),
         score_unit: assessment.scores.as_ref().map_or(ScoreUnit::Own, |scores| scores.unit),
+        pool_degrees: Vec::new(),
+        enough_features: None,
         predicts_labels: assessment.head.labels().is_some(),
         rows_added: rows.added,
         kernel_diagonal: map.kernel.shape().diagonal(),
+        rows_split: match spec.split {
+            SplitRule::Random => RowsSplit::AtRandom,
+            SplitRule::Time { .. } => RowsSplit::ByTime,
+            SplitRule::Group { .. } => RowsSplit::ByGroup,
+        },
     }
 }

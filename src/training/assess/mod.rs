@@ -21,11 +21,17 @@ pub(crate) mod conformal_scores;
 /// The distance to the exact method, by leaving out features.
 pub(crate) mod feature_jackknife;
 
+/// What each column does to the outputs.
+pub(crate) mod explain;
+
 /// What the rows tell about a fit.
 pub(crate) mod assessment;
 
 /// How much features that were not drawn would change.
 pub(crate) mod fresh_feature_error;
+
+/// How far the model is from the exact method on rows that were not fitted.
+pub(crate) mod distances;
 
 /// The exact kernel method next to the model.
 pub(crate) mod comparison;

@@ -3,12 +3,12 @@
 use super::comparison::Compared;
 use super::evidence::of_own_draws;
 use super::scored_function::ScoredFunction;
-use crate::dataset::{Rows, Schema, Task, split};
+use crate::dataset::{Part, Rows, Schema};
 use crate::model::{FitReport, FittedModel, TargetCoding};
 use crate::solver::{Leverage, SolveError};
 use crate::theory::{ErrorEstimates, Evidence, SamplingKind};
 use crate::training::fit::ridge::leverages;
-use crate::training::rows::parted_rows::{PartedRows, groups};
+use crate::training::rows::parting::parted;
 use crate::training::rows::run::Run;
 use crate::training::stage::{Clock, Observer, Stage, TrainError, Trained};
 use crate::training::{Resources, TrainSpec};
@@ -24,12 +24,9 @@ pub fn recertify(
 ) -> Result<Trained, TrainError> {
     let mut clock = Clock::start();
     observer.progress(Stage::Scale, 0.0);
-    let by_class = schema.task == Task::Classification;
-    let roles = spec.roles(schema);
-    let parts = split(&groups(rows, &roles, by_class)?, spec.held_out(schema.task), spec.seed);
-    let rows = PartedRows::new(rows, roles, parts);
+    let rows = parted(rows, schema, spec)?;
     let run = Run { rows, threads: resources.threads, observer, class_weights: None };
-    let (_, targets) = run.moments(&model.inputs.encoding)?;
+    let (_, targets) = run.moments(&model.inputs.encoding, Part::Training)?;
     let coding = match &model.head.labels() {
         Some(labels) => TargetCoding::Classes { count: labels.labels.len() },
         None => TargetCoding::of_numbers(&targets),
@@ -37,14 +34,14 @@ pub fn recertify(
     clock.lap(Stage::Scale);
 
     let Some(evidence) = model.evidence.clone() else {
-        return Ok(Trained { model, stage_seconds: clock.laps });
+        return Ok(Trained { model, stage_seconds: clock.laps, candidate_seconds: Vec::new() });
     };
     let evidence = with_spectrum(&run, &model, evidence, &coding)?;
     clock.lap(Stage::Accumulate);
 
     let model = compared(&run, model, evidence, &coding, resources)?;
     clock.lap(Stage::Certify);
-    Ok(Trained { model, stage_seconds: clock.laps })
+    Ok(Trained { model, stage_seconds: clock.laps, candidate_seconds: Vec::new() })
 }
 
 /// The eigenvalues of G and the leverages, whatever its order, where they are not known.
@@ -83,7 +80,10 @@ fn compared(
         return Ok(FittedModel { evidence: Some(evidence), ..model });
     }
     let function = ScoredFunction::new(model.function());
-    let compared = Compared { run, function: &function, coding, lambda: model.report.lambda, resources };
+    let expected = evidence.estimates.jackknife;
+    let unlabelled = evidence.choices.spares_unlabelled_rows() && evidence.sampling == SamplingKind::DataIndependent;
+    let lambda = model.report.lambda;
+    let compared = Compared { run, function: &function, coding, lambda, expected, unlabelled, resources };
     let comparison = compared.compare()?;
     let mut warnings = model.report.warnings.clone();
     warnings.extend(comparison.warnings.into_iter().filter(|warning| !model.report.warnings.contains(warning)));

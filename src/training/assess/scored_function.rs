@@ -1,5 +1,6 @@
 //! A function that is being assessed, ready to predict.
 
+use crate::features::Precision;
 use crate::model::{Extras, Function, Scorer};
 use ndarray::Array2;
 
@@ -22,6 +23,15 @@ impl<'a> ScoredFunction<'a> {
     /// Predictive standard deviations, where the fit has them.
     pub(crate) fn spreads(&self, rows: &[&[f64]]) -> Option<Array2<f64>> {
         self.scorer.compute(self.parts, rows, Extras { spreads: true, ..Extras::default() }).spreads
+    }
+
+    /// ψ of rows of raw codes, in f64, as predictions evaluate it.
+    pub(crate) fn features(&self, rows: &[&[f64]]) -> Array2<f64> {
+        let inputs = self.parts.inputs.prepare(rows.iter().copied());
+        match self.parts.precision {
+            Precision::Mixed => self.parts.map.projector::<f32>().transform(inputs.view()).mapv(f64::from),
+            Precision::Double => self.parts.map.projector::<f64>().transform(inputs.view()),
+        }
     }
 
     /// Standard deviations over the draw of the features, where the fit has them.

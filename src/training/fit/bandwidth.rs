@@ -4,6 +4,7 @@ use crate::dataset::Part;
 use crate::features::KernelShape;
 use crate::features::distance;
 use crate::model::InputPipeline;
+use crate::solver::checkpoint;
 use crate::training::rows::run::Run;
 use crate::training::spec::memory::SORTED_CELLS;
 use crate::training::stage::TrainError;
@@ -12,7 +13,7 @@ use ndarray::{Array2, ArrayView1};
 /// Rows whose pairs the median rule looks at: two million distances.
 const MEDIAN_ROWS: usize = 2_000;
 
-/// The mean distance between training rows, exact. [W, §6.1] For the laplace kernel in the 1-norm,
+/// The mean distance between training rows, unlabelled ones among them, exact. [W, §6.1] For the laplace kernel in the 1-norm,
 /// (1/n²)ΣΣ‖xᵢ−xⱼ‖₁, by sorting each column; for the others the root mean square of the 2-norm,
 /// √(2Σⱼ Varⱼ), which needs the variances alone.
 pub(crate) fn mean_distance(
@@ -24,7 +25,7 @@ pub(crate) fn mean_distance(
     if shape != KernelShape::Laplace {
         return Ok((2.0 * variances.iter().sum::<f64>()).sqrt());
     }
-    let n = run.rows.count(Part::Training);
+    let n = run.rows.count(Part::Training) + run.rows.count(Part::Unlabelled);
     let d = inputs.input_dim();
     let group = (SORTED_CELLS / n.max(1)).clamp(1, d);
     let mut sum = 0.0;
@@ -35,7 +36,8 @@ pub(crate) fn mean_distance(
                 column.push(*value);
             }
         })?;
-        sum += columns.into_iter().map(mean_absolute_difference).sum::<f64>();
+        let differences = columns.into_iter().inspect(|_| checkpoint()).map(mean_absolute_difference);
+        sum += differences.sum::<f64>();
     }
     Ok(sum)
 }
@@ -63,6 +65,7 @@ pub(crate) fn median_of_pairs(shape: KernelShape, rows: &Array2<f64>) -> f64 {
         _ => distance::squared(left, right).sqrt(),
     };
     let mut distances: Vec<f64> = (0..rows.nrows())
+        .inspect(|_| checkpoint())
         .flat_map(|i| (0..i).map(move |j| (i, j)))
         .map(|(i, j)| between(rows.row(i), rows.row(j)))
         .collect();

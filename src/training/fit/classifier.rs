@@ -1,6 +1,7 @@
 //! Classifiers with a convex loss: the solver at one λ, or a search over λ by validation loss.
 
 use super::feature_cache::FeatureCache;
+use super::lambda_choice::LambdaChoice;
 use super::{Fit, Learned};
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision, Wave};
@@ -8,10 +9,10 @@ use crate::model::{ClassifierReport, InputPipeline, Labels, LossPoint};
 use crate::solver::{
     ClassifierError, ClassifierSettings, ClassifierSolution, ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
+use crate::training::Resources;
 use crate::training::rows::classes::{Classes, check_total_weight};
 use crate::training::rows::run::Run;
 use crate::training::stage::{Clock, Stage, TrainError};
-use crate::training::{Resources, TrainSpec};
 use ndarray::{Array2, ArrayView1, Axis};
 
 /// Accuracy of the objective, relative: of the final fit, and of the tries of a search.
@@ -39,24 +40,22 @@ pub(crate) struct Classification<'a> {
 }
 
 impl Classification<'_> {
-    /// Fits as `spec` says.
-    pub(crate) fn fit(self, spec: &TrainSpec, clock: &mut Clock) -> Result<Fit, TrainError> {
-        let smallest = SMALLEST_MIXED_RATIO * self.map.kind.bound(self.map.kernel.shape()).unwrap_or(f64::INFINITY);
-        match spec.resolve_lambda(self.classes.of_rows.len()) {
-            Some(lambda) if lambda < smallest => self.fit_in::<f64>(Some(lambda), Precision::Double, clock),
-            given => self.fit_in::<f32>(given, Precision::Mixed, clock),
+    /// Fits at the λ that was chosen.
+    pub(crate) fn fit(self, choice: LambdaChoice, clock: &mut Clock) -> Result<Fit, TrainError> {
+        let smallest = SMALLEST_MIXED_RATIO * self.map.bound().unwrap_or(f64::INFINITY);
+        if choice.lambda < smallest {
+            self.fit_in::<f64>(choice, Precision::Double, clock)
+        } else {
+            self.fit_in::<f32>(choice, Precision::Mixed, clock)
         }
     }
 
-    fn fit_in<T: Wave>(self, given: Option<f64>, precision: Precision, clock: &mut Clock) -> Result<Fit, TrainError> {
+    fn fit_in<T: Wave>(self, choice: LambdaChoice, precision: Precision, clock: &mut Clock) -> Result<Fit, TrainError> {
         let training =
             FeatureCache::<T>::new(self.run, Part::Training, self.inputs, &self.map, self.resources.cache_bytes);
-        let (lambda, lambda_path, start) = match given {
-            Some(lambda) => (lambda, Vec::new(), None),
-            None => self.search(&training)?,
-        };
+        let LambdaChoice { lambda, best_is_smallest, losses, .. } = choice;
         self.run.tick(Stage::Solve, 0.0)?;
-        let solution = self.solve(&training, lambda, (TOLERANCE, PASS_LIMIT), start.as_ref())?;
+        let solution = self.solve(&training, lambda, (TOLERANCE, PASS_LIMIT), None)?;
         clock.lap(Stage::Solve);
         drop(training);
         Ok(Fit {
@@ -65,8 +64,8 @@ impl Classification<'_> {
             intercepts: solution.function.intercepts.to_vec(),
             lambda,
             precision,
-            best_is_smallest: lambda_path.last().is_some_and(|last: &LossPoint| last.lambda == lambda),
-            learned: Learned::Classifier(ClassifierReport { evidence: solution.evidence, lambda_path }),
+            best_is_smallest,
+            learned: Learned::Classifier(ClassifierReport { evidence: solution.evidence, lambda_path: losses }),
         })
     }
 
@@ -93,14 +92,13 @@ impl Classification<'_> {
 
     /// The λ with the smallest loss on the validation rows: down from 0.1 in tenths, each started from the
     /// one before, until the loss rises; then once more between the best and its neighbours.
-    fn search<T: Wave>(
-        &self,
-        training: &FeatureCache<T>,
-    ) -> Result<(f64, Vec<LossPoint>, Option<ClassifierWeights>), TrainError> {
+    pub(crate) fn search(&self) -> Result<LambdaChoice, TrainError> {
         const LARGEST: i32 = -1;
         const SMALLEST: i32 = -9;
+        let training =
+            &FeatureCache::<f32>::new(self.run, Part::Training, self.inputs, &self.map, self.resources.cache_bytes);
         let left = self.resources.cache_bytes.saturating_sub(training.cached_bytes());
-        let validation = FeatureCache::<T>::new(self.run, Part::Validation, self.inputs, &self.map, left);
+        let validation = FeatureCache::<f32>::new(self.run, Part::Validation, self.inputs, &self.map, left);
         let mut classes = Classes::of(self.run, Part::Validation, self.classes.class_count)?;
         check_total_weight(classes.weights.iter().sum(), "validation")?;
         classes.weigh(&self.labels.log_weights.iter().map(|weight| weight.exp()).collect::<Vec<_>>());
@@ -123,10 +121,10 @@ impl Classification<'_> {
             tried.push(self.try_lambda(training, &validation, &classes, centre * factor, Some(&start))?);
         }
         let best = best_of(&tried);
-        let (lambda, weights) = (tried[best].0.lambda, tried[best].1.clone());
+        let lambda = tried[best].0.lambda;
         let mut path: Vec<LossPoint> = tried.into_iter().map(|(point, _)| point).collect();
         path.sort_by(|left, right| f64::total_cmp(&right.lambda, &left.lambda));
-        Ok((lambda, path, Some(weights)))
+        Ok(LambdaChoice::by_loss(lambda, path))
     }
 
     fn try_lambda<T: Wave>(

@@ -1,32 +1,33 @@
 //! The exact kernel method as a model: ψ(x) = (k(x, xᵢ))ᵢ over the training rows, and the weights are α.
 
 use super::exact_system::{ExactRows, ExactSystem, Shares, evidence_of};
-use super::ridge::fit;
+use super::lambda_choice::LambdaChoice;
 use super::search::CodedRows;
 use super::{ExactFit, Fit, Learned};
-use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ExactReport, FeatureSearch};
-use crate::solver::PathPoint;
 use crate::training::stage::{Clock, Stage, TrainError};
 use crate::training::{Resources, TrainSpec};
 use ndarray::{Array2, Axis};
 
-/// Solves (K + nλI)α = y − ȳ for all targets. A λ to be searched for is that of the random features of `drawn`, which
-/// may also precondition the system; the model keeps none of them.
+/// Solves (K + nλI)α = y − ȳ for all targets. The random features that λ was searched on, or those of `drawn`, may
+/// precondition the system; the model keeps none of them.
 pub(crate) fn fit_exactly(
     rows: &CodedRows,
     spec: &TrainSpec,
-    drawn: FeatureMap,
+    (drawn, choice): (FeatureMap, LambdaChoice),
     resources: Resources,
     clock: &mut Clock,
 ) -> Result<Fit, TrainError> {
     let run = rows.run;
-    let Search { lambda, best_is_smallest, weights, drawn, found, lambda_path } =
-        match spec.resolve_lambda(run.rows.count(Part::Training)) {
-            Some(lambda) => Search::given(lambda, drawn),
-            None => Search::by(fit(rows, spec, drawn, clock)?),
-        };
+    let LambdaChoice { lambda, best_is_smallest, searched, near, .. } = choice;
+    let (drawn, weights) = near.map_or((drawn, None), |(drawn, weights)| (drawn, Some(weights)));
+    let found = searched.as_ref().map(|searched| FeatureSearch {
+        features: drawn.feature_count(),
+        loo_mse: searched.best().loo_mse,
+        loo_rows: searched.loo_rows,
+    });
+    let lambda_path = searched.map_or_else(Vec::new, |searched| searched.points);
     run.tick(Stage::Solve, 0.0)?;
 
     let training = ExactRows::collect(run, rows.inputs)?;
@@ -69,34 +70,4 @@ pub(crate) fn fit_exactly(
         best_is_smallest,
         map: FeatureMap::at_points(drawn.kernel, system.inputs),
     })
-}
-
-/// λ, and the result of the search on random features that chose it.
-struct Search {
-    lambda: f64,
-    best_is_smallest: bool,
-    /// On the features.
-    weights: Option<Array2<f64>>,
-    drawn: FeatureMap,
-    found: Option<FeatureSearch>,
-    lambda_path: Vec<PathPoint>,
-}
-
-impl Search {
-    fn given(lambda: f64, drawn: FeatureMap) -> Self {
-        Self { lambda, best_is_smallest: false, weights: None, drawn, found: None, lambda_path: Vec::new() }
-    }
-
-    fn by(near: Fit) -> Self {
-        let Fit { map, weights, lambda, best_is_smallest, learned, .. } = near;
-        let (found, lambda_path) = match learned {
-            Learned::Ridge(ridge) => {
-                let (loo_mse, loo_rows) = (ridge.report.loo_mse, ridge.report.loo_rows);
-                let found = FeatureSearch { features: map.feature_count(), loo_mse, loo_rows };
-                (Some(found), ridge.report.lambda_path)
-            }
-            Learned::Exact(_) | Learned::Classifier(_) => (None, Vec::new()),
-        };
-        Self { lambda, best_is_smallest, weights: Some(weights), drawn: map, found, lambda_path }
-    }
 }

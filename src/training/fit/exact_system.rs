@@ -16,6 +16,15 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 /// Residual that the exact system is solved to.
 const TOLERANCE: f64 = 1e-8;
 
+/// The largest residual that a solution next to a model may have, however far the model is from it.
+const LOOSEST: f64 = 1e-4;
+
+/// The share of the squared distance between a model and the exact method that the squared error of the solver may be.
+const GAP_SHARE: f64 = 0.01;
+
+/// Solves of one system, each to a smaller residual, while the distance that is seen asks for it.
+const ATTEMPTS: usize = 4;
+
 /// What the theorems read of a solution.
 pub(crate) fn evidence_of(exact: &ExactKrr, fitted_form: Option<f64>, held_out_error: Option<f64>) -> ExactEvidence {
     ExactEvidence {
@@ -126,7 +135,57 @@ impl<'a> ExactSystem<'a> {
     ) -> Result<ExactKrr, TrainError> {
         let iterated = weights.filter(|_| !solver.is_factored());
         let start = iterated.map(|weights| (&self.centred - &self.fitted(weights)) / self.shift());
-        let found = self.watched(part, |watch| solver.solve(self.centred.view(), TOLERANCE, start, watch))?;
+        self.solve_to(solver, TOLERANCE, start, part)
+    }
+
+    /// α next to a model with these weights, solved until the squared slack of the solver is 1% of the squared distance to
+    /// the model on the training rows, or to the usual residual; `expected` is a guess at that distance. With α comes
+    /// the distance, a mean over the training rows. An error where the solution cannot stand for the exact one.
+    pub(crate) fn solve_next_to(
+        &self,
+        solver: &mut ExactSolver,
+        weights: &Array2<f64>,
+        expected: Option<f64>,
+        (from, to): (f64, f64),
+    ) -> Result<(ExactKrr, f64), TrainError> {
+        let near = self.fitted(weights);
+        let distance = |exact: &ExactKrr| {
+            let squares: f64 = exact.fitted.iter().zip(&near).map(|(exact, near)| (exact - near).powi(2)).sum();
+            squares / near.nrows() as f64
+        };
+        let guess = expected.map_or(LOOSEST, |expected| self.tolerance_for(expected));
+        let mut tolerance = if solver.is_factored() { TOLERANCE } else { guess };
+        let mut start = (!solver.is_factored()).then(|| (&self.centred - &near) / self.shift());
+        let middle = from + 0.7 * (to - from);
+        for attempt in 1.. {
+            let part = if attempt == 1 { (from, middle) } else { (middle, to) };
+            let found = self.solve_to(solver, tolerance, start.take(), part)?;
+            let seen = distance(&found);
+            let wanted = self.tolerance_for(seen);
+            let enough = found.evidence.relative_residual <= wanted || !found.evidence.converged;
+            if enough || attempt == ATTEMPTS || solver.is_factored() {
+                return Ok((found, seen));
+            }
+            (tolerance, start) = ((0.5 * wanted).max(TOLERANCE), Some(found.coefficients));
+        }
+        Err(TrainError::Stopped)
+    }
+
+    /// The relative residual whose slack ε has ε² = 1% of this squared distance, within what is sensible.
+    fn tolerance_for(&self, distance: f64) -> f64 {
+        let unit = self.slack_of(self.target_norm()).filter(|unit| *unit > 0.0);
+        let wanted = unit.map(|unit| (GAP_SHARE * distance).sqrt() / unit);
+        wanted.map_or(TOLERANCE, |wanted| wanted.clamp(TOLERANCE, LOOSEST))
+    }
+
+    fn solve_to(
+        &self,
+        solver: &mut ExactSolver,
+        tolerance: f64,
+        start: Option<Array2<f64>>,
+        part: (f64, f64),
+    ) -> Result<ExactKrr, TrainError> {
+        let found = self.watched(part, |watch| solver.solve(self.centred.view(), tolerance, start, watch))?;
         if !found.evidence.is_trusted() {
             let residual = found.evidence.relative_residual;
             return Err(TrainError::Solve(SolveError::NotConverged { residual, ridge: self.lambda }));
@@ -147,15 +206,20 @@ impl<'a> ExactSystem<'a> {
         exact: &ExactKrr,
         part: (f64, f64),
     ) -> Result<f64, TrainError> {
-        self.watched(part, |watch| solver.fitted_form(exact, TOLERANCE, watch))
+        let tolerance = exact.evidence.relative_residual.clamp(TOLERANCE, LOOSEST);
+        self.watched(part, |watch| solver.fitted_form(exact, tolerance, watch))
     }
 
     /// What no prediction of a solution is further than from that of the exact method: √k(x, x)·‖r‖/(2√(nλ)). √k(x, x) of
     /// a new input is that of the training rows; none where it grows with the input.
-    pub(crate) fn slack(&self, evidence: &solver::ExactEvidence) -> Option<f64> {
+    pub(crate) fn slack(&self, evidence: &solver::ExactSolve) -> Option<f64> {
+        self.slack_of(evidence.residual_norm)
+    }
+
+    fn slack_of(&self, residual_norm: f64) -> Option<f64> {
         let norm = |row: ndarray::ArrayView1<f64>| self.kernel.evaluate(row, row).sqrt();
         let largest = self.inputs.rows().into_iter().map(norm).fold(0.0, f64::max);
-        (self.kernel != Kernel::Linear).then(|| solver_slack(largest, evidence.residual_norm, self.shift()))
+        (self.kernel != Kernel::Linear).then(|| solver_slack(largest, residual_norm, self.shift()))
     }
 
     /// Does a part of the stage, from one share of its progress to another.

@@ -9,8 +9,20 @@ pub(crate) mod bandwidth;
 /// λ and bandwidth by leave-one-out error.
 pub(crate) mod search;
 
+/// λ as the spec says, or by search.
+pub(crate) mod lambda_choice;
+
+/// The rows that choose scaling, kernel and λ.
+pub(crate) mod choosing_rows;
+
 /// Scaling and kernel as the spec says, or by search.
 pub(crate) mod kernel_choice;
+
+/// Kernel, metric, bandwidth and scaling by a search within a budget.
+mod automatic;
+
+/// A metric learned from the rows.
+pub(crate) mod metric;
 
 /// What is predicted, and its coding.
 pub(crate) mod predicted_targets;

@@ -1,16 +1,17 @@
 //! From row blocks to weights: accumulate, choose λ, solve.
 
-use super::search::{CodedRows, Searched, lambda_grid};
+use super::lambda_choice::LambdaChoice;
+use super::search::{CodedRows, Searched};
 use super::{Fit, Learned, RidgeFit};
-use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ErrorBars, RidgeReport, Spread, Statistics, TargetCoding};
 use crate::solver::{
-    Gram, Leverage, NormalEquations, PackedGram, RidgePath, SolveError, jackknife_weights, solve_ridge,
+    Gram, Leverage, NormalEquations, PackedGram, RidgePath, RidgeSolution, SolveError, jackknife_weights, solve_ridge,
 };
 use crate::theory::spectrum::ridges_around;
 use crate::training::TrainSpec;
 use crate::training::rows::classes::check_total_weight;
+use crate::training::spec::grids::lambda_grid;
 use crate::training::stage::{Clock, Stage, TrainError};
 use ndarray::{Array1, Array2};
 
@@ -23,41 +24,33 @@ const SPECTRUM_FEATURES: usize = 1_024;
 /// Features up to which leverages are: they take the eigenvectors, three times the time of the eigenvalues.
 const LEVERAGE_FEATURES: usize = 512;
 
-/// Accumulates and solves: once at a given λ; where λ is searched for, in mixed precision first, and
-/// in f64 if the best λ is too small for that.
-pub(crate) fn fit(rows: &CodedRows, spec: &TrainSpec, map: FeatureMap, clock: &mut Clock) -> Result<Fit, TrainError> {
-    let given = spec.resolve_lambda(rows.run.rows.count(Part::Training));
-    let mut precision = Precision::for_ridge(given.unwrap_or(1.0), spec.map.bound(spec.kernel));
-    loop {
-        let gram = rows.accumulate(&map, precision)?;
-        clock.lap(Stage::Accumulate);
-        rows.run.tick(Stage::Solve, 0.0)?;
-        let system = System::new(gram, rows.coding, spec)?;
-        let searched = match given {
-            Some(_) => None,
-            None => Some(system.search(rows, &map, precision)?),
-        };
-        // The exact learner's λ stays above what mixed precision can resolve.
-        let smaller = precision == Precision::Mixed && !spec.is_exact();
-        if smaller && searched.as_ref().is_some_and(|(_, found)| found.is_at_the_small_end()) {
-            precision = Precision::Double;
-            clock.lap(Stage::Solve);
-            continue;
-        }
-        let fit = system.solve(rows, map, given, searched, precision, spec)?;
-        clock.lap(Stage::Solve);
-        return Ok(fit);
-    }
-}
-
-/// Adds rows to those of an earlier fit and solves for all of them. No row of the
-/// earlier fit is needed, so a λ to be searched for is chosen by GCV.
-pub(crate) fn refit(
+/// Accumulates and solves at the λ that was chosen.
+pub(crate) fn fit(
     rows: &CodedRows,
     spec: &TrainSpec,
     map: FeatureMap,
+    choice: LambdaChoice,
+    clock: &mut Clock,
+) -> Result<Fit, TrainError> {
+    let precision = Precision::for_ridge(choice.lambda, map.bound());
+    let gram = rows.accumulate(&map, precision)?;
+    clock.lap(Stage::Accumulate);
+    rows.run.tick(Stage::Solve, 0.0)?;
+    let system = System::new(gram, rows.coding, spec)?;
+    let solution = solve_ridge(&system.equations, choice.lambda, rows.run.threads)?;
+    let fit = system.describe(rows, map, (choice, solution), precision, spec)?;
+    clock.lap(Stage::Solve);
+    Ok(fit)
+}
+
+/// Adds rows to those of an earlier fit and solves for all of them. No row of the
+/// earlier fit is needed, so a λ that is not `given` is chosen by GCV.
+pub(crate) fn refit(
+    rows: &CodedRows,
+    spec: &TrainSpec,
+    (map, precision): (FeatureMap, Precision),
     earlier: &PackedGram,
-    precision: Precision,
+    given: impl FnOnce(usize) -> Option<f64>,
     clock: &mut Clock,
 ) -> Result<Fit, TrainError> {
     let mut gram = rows.accumulate(&map, precision)?;
@@ -65,16 +58,17 @@ pub(crate) fn refit(
     clock.lap(Stage::Accumulate);
     rows.run.tick(Stage::Solve, 0.0)?;
     let system = System::new(gram, rows.coding, spec)?;
-    let given = spec.resolve_lambda(system.equations.sample_count);
-    let searched = if given.is_none() {
-        let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
-        let path = RidgePath::new(&system.equations, rows.run.threads);
-        let found = Searched::by_gcv(&path, &lambdas)?;
-        Some((path, found))
+    let threads = rows.run.threads;
+    let solved = if let Some(lambda) = given(system.equations.sample_count) {
+        (LambdaChoice::given(lambda), solve_ridge(&system.equations, lambda, threads)?)
     } else {
-        None
+        let lambdas = lambda_grid(precision, map.bound());
+        let path = RidgePath::new(&system.equations, threads);
+        let choice = LambdaChoice::best_of(Searched::by_gcv(&path, &lambdas)?);
+        let solution = path.solution(&system.equations, choice.lambda, threads)?;
+        (choice, solution)
     };
-    let fit = system.solve(rows, map, given, searched, precision, spec)?;
+    let fit = system.describe(rows, map, solved, precision, spec)?;
     clock.lap(Stage::Solve);
     Ok(fit)
 }
@@ -102,40 +96,18 @@ impl System {
         Ok(Self { equations: gram.into_normal_equations(), target_mean, statistics })
     }
 
-    fn search(
-        &self,
-        rows: &CodedRows,
-        map: &FeatureMap,
-        precision: Precision,
-    ) -> Result<(RidgePath, Searched), TrainError> {
-        let path = RidgePath::new(&self.equations, rows.run.threads);
-        let lambdas = lambda_grid(precision, map.kind.bound(map.kernel.shape()));
-        let fitted = (&rows.run.all_rows(), &self.target_mean);
-        let found = match precision {
-            Precision::Mixed => rows.search_lambda::<f32>(map, &path, fitted, &lambdas)?,
-            Precision::Double => rows.search_lambda::<f64>(map, &path, fitted, &lambdas)?,
-        };
-        Ok((path, found))
-    }
-
-    fn solve(
+    /// The fit of a solution at the λ that was chosen.
+    fn describe(
         self,
         rows: &CodedRows,
         map: FeatureMap,
-        given: Option<f64>,
-        searched: Option<(RidgePath, Searched)>,
+        (choice, solution): (LambdaChoice, RidgeSolution),
         precision: Precision,
         spec: &TrainSpec,
     ) -> Result<Fit, TrainError> {
         let (coding, threads) = (rows.coding, rows.run.threads);
-        let best = searched.as_ref().map(|(_, searched)| *searched.best());
-        let lambda = given.or(best.map(|best| best.lambda)).unwrap_or(1.0);
-        let solution = match &searched {
-            Some((path, _)) => path.solution(&self.equations, lambda, threads)?,
-            None => solve_ridge(&self.equations, lambda, threads)?,
-        };
-        let searched = searched.map(|(_, searched)| searched);
-        let best_is_smallest = searched.as_ref().is_some_and(Searched::is_at_the_small_end);
+        let LambdaChoice { lambda, best_is_smallest, searched, .. } = choice;
+        let best = searched.as_ref().map(|searched| *searched.best());
         // A classifier keeps only the mean of the bars, which costs nothing.
         let wants_bars = spec.error_bars || matches!(coding, TargetCoding::Classes { .. });
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));

@@ -6,30 +6,27 @@ use crate::solver::{PathPoint, RidgePath};
 use crate::training::TrainSpec;
 use crate::training::rows::row_selection::RowSelection;
 use crate::training::rows::run::Run;
+use crate::training::spec::grids::{bandwidth_at, between_octaves, lambda_grid, octaves};
 use crate::training::stage::{Stage, TrainError};
 use ndarray::Array1;
 
 /// Leave-one-out residuals are exact; their mean is taken over about this many rows, which gives it to within
 /// about 2%, and its change with λ, over the same rows, much better.
-const LOO_ROWS: usize = 4_096;
+pub(crate) const LOO_ROWS: usize = 4_096;
 
 /// Rows, features and steps of a bandwidth search.
 const SEARCH_ROWS: usize = 16_384;
 const COARSE_FEATURES: usize = 512;
 const FINE_FEATURES: usize = 2_048;
 
+/// The share of the stage's progress that a bandwidth search takes; a search for λ takes the rest.
+pub(crate) const BANDWIDTH_SHARE: f64 = 0.8;
+
 /// The rows of a run, and how their cells become inputs and targets of a least-squares fit.
 pub(crate) struct CodedRows<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) inputs: &'a InputPipeline,
     pub(crate) coding: &'a TargetCoding,
-}
-
-/// λ from 2 to 1e-11, three to a factor of ten. In mixed precision nothing below its limit is tried.
-pub(crate) fn lambda_grid(precision: Precision, feature_bound: Option<f64>) -> Vec<f64> {
-    let sound =
-        |lambda: &f64| precision == Precision::Double || Precision::for_ridge(*lambda, feature_bound) == precision;
-    (-1..=33).map(|step| 10_f64.powf(-f64::from(step) / 3.0)).filter(sound).collect()
 }
 
 /// The path with leave-one-out errors, and which of its points is best.
@@ -84,31 +81,56 @@ impl CodedRows<'_> {
     /// smallest: coarsely on few features, then once more around the best on twice as many. All
     /// candidates share their random directions. With it comes that error, in the units of the coded targets.
     pub(crate) fn search_bandwidth(&self, spec: &TrainSpec, rule: f64) -> Result<(f64, f64), TrainError> {
+        let (coarse, _) = self.search_coarsely(spec, rule)?;
+        self.refine_bandwidth(spec, coarse)
+    }
+
+    /// The first step of that search, on few features.
+    pub(crate) fn search_coarsely(&self, spec: &TrainSpec, rule: f64) -> Result<(f64, f64), TrainError> {
         const COARSE: [f64; 11] = [2.0, 1.414, 1.0, 0.707, 0.5, 0.354, 0.25, 0.177, 0.125, 0.088, 0.0625];
+        let coarse: Vec<f64> = COARSE.iter().map(|factor| rule * factor).collect();
+        self.best_bandwidth(spec, &coarse, COARSE_FEATURES, (0.0, 0.6))
+    }
+
+    /// The best bandwidth around one that was found on few features.
+    pub(crate) fn refine_bandwidth(&self, spec: &TrainSpec, coarse: f64) -> Result<(f64, f64), TrainError> {
         const FINE: [f64; 5] = [1.189, 1.0, 0.841, 0.707, 0.595];
-        let tries = (COARSE.len() + FINE.len()) as f64;
-        let mut tried = 0.0;
-        let mut best_around = |centre: f64, factors: &[f64], feature_count: usize| -> Result<(f64, f64), TrainError> {
-            let mut best = (centre, f64::INFINITY);
-            for factor in factors {
-                let bandwidth = centre * factor;
-                let error = self.error_at(spec, bandwidth, feature_count.min(spec.feature_count))?;
-                if error < best.1 {
-                    best = (bandwidth, error);
-                }
-                tried += 1.0;
-                self.run.tick(Stage::Search, tried / tries)?;
+        let fine: Vec<f64> = FINE.iter().map(|factor| coarse * factor).collect();
+        self.best_bandwidth(spec, &fine, FINE_FEATURES, (0.6, BANDWIDTH_SHARE))
+    }
+
+    /// The same over the list that is fixed in advance: powers of two, then what lies between.
+    pub(crate) fn search_grid(&self, spec: &TrainSpec) -> Result<(f64, f64), TrainError> {
+        let coarse: Vec<f64> = octaves().map(bandwidth_at).collect();
+        let (coarse, _) = self.best_bandwidth(spec, &coarse, COARSE_FEATURES, (0.0, 0.6))?;
+        let step = octaves().find(|step| bandwidth_at(*step) == coarse).unwrap_or(0);
+        let fine: Vec<f64> = [step].into_iter().chain(between_octaves(step)).map(bandwidth_at).collect();
+        self.best_bandwidth(spec, &fine, FINE_FEATURES, (0.6, BANDWIDTH_SHARE))
+    }
+
+    /// The best of some bandwidths with its error, from one share of the stage's progress to another.
+    fn best_bandwidth(
+        &self,
+        spec: &TrainSpec,
+        candidates: &[f64],
+        feature_count: usize,
+        (from, to): (f64, f64),
+    ) -> Result<(f64, f64), TrainError> {
+        let mut best = (candidates[0], f64::INFINITY);
+        for (tried, &bandwidth) in candidates.iter().enumerate() {
+            let error = self.error_at(spec, bandwidth, feature_count.min(spec.feature_count))?;
+            if error < best.1 {
+                best = (bandwidth, error);
             }
-            Ok(best)
-        };
-        let (coarse, _) = best_around(rule, &COARSE, COARSE_FEATURES)?;
-        best_around(coarse, &FINE, FINE_FEATURES)
+            self.run.tick(Stage::Search, from + (to - from) * (tried + 1) as f64 / candidates.len() as f64)?;
+        }
+        Ok(best)
     }
 
     /// Leave-one-out error of one bandwidth at its best λ, on a sample of rows, in f64.
     fn error_at(&self, spec: &TrainSpec, bandwidth: f64, feature_count: usize) -> Result<f64, TrainError> {
         let kernel = spec.kernel.with_bandwidth(bandwidth);
-        let map = spec.sample_map(kernel, feature_count, self.inputs.input_dim());
+        let map = spec.sample_search_map(kernel, feature_count, self.inputs.input_dim());
         let selection = self.run.sample(SEARCH_ROWS);
         let features = (&map, Precision::Double);
         let mut gram =

@@ -3,6 +3,9 @@
 /// Row blocks of one part of a dataset.
 pub(crate) mod parted_rows;
 
+/// What rows are split by.
+pub(crate) mod parting;
+
 /// The rows a run works on, and who watches it.
 pub(crate) mod run;
 
@@ -11,6 +14,12 @@ pub(crate) mod row_selection;
 
 /// Passes over the rows: moments, Gram matrix, errors.
 pub(crate) mod passes;
+
+/// Some rows, held together.
+pub(crate) mod picked_rows;
+
+/// Passes that score candidates for features.
+pub(crate) mod pool_passes;
 
 /// The class and weight of every row.
 pub(crate) mod classes;

@@ -86,6 +86,35 @@ impl<'a> PartedRows<'a> {
         Self { rows, roles, parts }
     }
 
+    /// The design rows alone, as the rows of a training of their own. With `validated`, every fourth of them measures
+    /// what the others fit.
+    pub(crate) fn design(&self, validated: bool) -> Self {
+        const EVERY: usize = 4;
+        let mut seen = 0;
+        let part = |part: &Part| match part {
+            Part::Design => {
+                seen += 1;
+                if validated && seen % EVERY == 0 { Part::Validation } else { Part::Training }
+            }
+            // Not even as rows without a target: those take part in scaling.
+            Part::Training | Part::Validation | Part::Calibration | Part::Unlabelled | Part::Ignored => Part::Ignored,
+        };
+        Self { rows: self.rows, roles: self.roles.clone(), parts: self.parts.iter().map(part).collect() }
+    }
+
+    /// Some of the training rows for trials: every fourth measures what the others fit. Rows without a target stay what
+    /// they are, and all other rows are left alone.
+    pub(crate) fn for_trials(&self, rows: impl Iterator<Item = Range<usize>>) -> Self {
+        const EVERY: usize = 4;
+        let aside = |part: &Part| if *part == Part::Unlabelled { Part::Unlabelled } else { Part::Ignored };
+        let mut parts: Vec<Part> = self.parts.iter().map(aside).collect();
+        let training = rows.flatten().filter(|row| self.parts[*row] == Part::Training);
+        for (seen, row) in training.enumerate() {
+            parts[row] = if seen % EVERY == EVERY - 1 { Part::Validation } else { Part::Training };
+        }
+        Self { rows: self.rows, roles: self.roles.clone(), parts }
+    }
+
     /// Target columns.
     pub(crate) fn target_count(&self) -> usize {
         self.roles.targets.len()
@@ -104,6 +133,11 @@ impl<'a> PartedRows<'a> {
     /// Rows of a part among some.
     pub(crate) fn count_in(&self, rows: &Range<usize>, part: Part) -> usize {
         self.parts[rows.clone()].iter().filter(|candidate| **candidate == part).count()
+    }
+
+    /// The places in the table of the rows of a part within block number `index`, as `read` gives them.
+    pub(crate) fn places_in_block(&self, index: usize, part: Part) -> impl Iterator<Item = usize> {
+        self.block(index).filter(move |place| self.parts[*place] == part)
     }
 
     /// Rows of the whole table.
@@ -148,5 +182,38 @@ impl<'a> PartedRows<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    struct Empty;
+
+    impl Rows for Empty {
+        fn row_count(&self) -> usize {
+            6
+        }
+
+        fn column_count(&self) -> usize {
+            2
+        }
+
+        fn read(&self, _: usize, cells: &mut [f64]) -> io::Result<()> {
+            cells.fill(0.0);
+            Ok(())
+        }
+    }
+
+    /// Rows without a target take part in scaling, so no row with another use may look like one.
+    #[test]
+    fn design_rows_see_no_other_row() {
+        let parts = [Part::Training, Part::Design, Part::Validation, Part::Calibration, Part::Unlabelled, Part::Design];
+        let roles = Roles { inputs: vec![0], targets: vec![1], weight: None };
+        let design = PartedRows::new(&Empty, roles, parts.to_vec()).design(false);
+        let count = |part: Part| design.count(part);
+        assert_eq!((count(Part::Training), count(Part::Unlabelled), count(Part::Ignored)), (2, 0, 4));
     }
 }

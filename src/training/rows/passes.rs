@@ -4,7 +4,7 @@ use super::parted_rows::RowBlock;
 use super::row_selection::RowSelection;
 use super::run::Run;
 use crate::dataset::{ColumnMoments, Encoding, Part};
-use crate::features::{FeatureMap, Precision, Wave};
+use crate::features::{FeatureMap, Precision, Projector, Wave};
 use crate::model::{InputPipeline, TargetCoding};
 use crate::solver::{BlockGram, BlockPlan, Gram, RidgePath, in_order};
 use crate::training::spec::memory::BLOCK_ROWS;
@@ -13,8 +13,12 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use std::ops::Range;
 
 impl Run<'_> {
-    /// Moments of every encoded input and of every target over the training rows.
-    pub(crate) fn moments(&self, encoding: &Encoding) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
+    /// Moments of every encoded input and of every target over the rows of a part.
+    pub(crate) fn moments(
+        &self,
+        encoding: &Encoding,
+        part: Part,
+    ) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
         let nothing = |count: usize| vec![ColumnMoments::EMPTY; count];
         let merge = |total: &mut [ColumnMoments], of_block: &[ColumnMoments]| {
             total.iter_mut().zip(of_block).for_each(|(total, of_block)| total.merge(of_block));
@@ -24,7 +28,7 @@ impl Run<'_> {
             self.rows.block_count(),
             || (RowBlock::default(), Vec::new(), Vec::new()),
             |index, (block, inputs, targets)| -> Result<(), TrainError> {
-                self.rows.read(index, Part::Training, block)?;
+                self.rows.read(index, part, block)?;
                 (*inputs, *targets) = (nothing(encoding.input_dim()), nothing(block.targets().ncols()));
                 let mut encoded = vec![0.0; encoding.input_dim()];
                 for (codes, cells) in block.inputs().zip(block.targets().rows()) {
@@ -41,6 +45,21 @@ impl Run<'_> {
                 self.tick(Stage::Scale, (index + 1) as f64 / self.rows.block_count() as f64)
             },
         )?;
+        Ok(moments)
+    }
+
+    /// The moments that inputs are scaled and filled in by: those of the training rows together with the rows that have
+    /// no target.
+    pub(crate) fn with_unlabelled(
+        &self,
+        encoding: &Encoding,
+        training: &[ColumnMoments],
+    ) -> Result<Vec<ColumnMoments>, TrainError> {
+        let mut moments = training.to_vec();
+        if self.rows.count(Part::Unlabelled) > 0 {
+            let (unlabelled, _) = self.moments(encoding, Part::Unlabelled)?;
+            moments.iter_mut().zip(&unlabelled).for_each(|(total, of_part)| total.merge(of_part));
+        }
         Ok(moments)
     }
 
@@ -68,24 +87,24 @@ impl Run<'_> {
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
     ) -> Result<Gram, TrainError> {
         let projector = map.projector::<T>();
-        let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| {
+        let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| -> Result<(), TrainError> {
             self.read_to_fit(selection.block(index), block)?;
-            let (targets, weights) = (coding.code(block.targets()), block.weights());
-            let prepared = inputs.prepare(block.inputs());
-            projector.transform_by(prepared.view(), BlockGram::<T>::AT_ONCE, |first, features| {
-                let range = first..first + features.len() / projector.feature_count();
-                let weights = weights.map(|weights| &weights[range.clone()]);
-                statistics.push(features, targets.slice(s![range, ..]), weights);
-            });
+            let targets = coding.code(block.targets());
+            push_features(&projector, inputs.prepare(block.inputs()).view(), (&targets, block.weights()), statistics);
             Ok(())
         };
-        let plan = BlockPlan {
-            count: selection.count(),
-            row_capacity: BLOCK_ROWS,
-            feature_count: projector.feature_count(),
-            target_count: coding.width(),
-            fill,
-        };
+        self.sum_gram(selection, (projector.feature_count(), coding.width()), fill, tick)
+    }
+
+    /// The sum of Gram matrices over the blocks of a selection, each filled by `fill`.
+    pub(super) fn sum_gram<T: Wave>(
+        &self,
+        selection: &RowSelection,
+        (feature_count, target_count): (usize, usize),
+        fill: impl Fn(usize, &mut RowBlock, &mut BlockGram<T>) -> Result<(), TrainError> + Sync,
+        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
+    ) -> Result<Gram, TrainError> {
+        let plan = BlockPlan { count: selection.count(), row_capacity: BLOCK_ROWS, feature_count, target_count, fill };
         plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / selection.count() as f64))
     }
 
@@ -151,7 +170,7 @@ impl Run<'_> {
         Ok(total)
     }
 
-    /// Hands every scaled training row to `visit`.
+    /// Hands every scaled row that has no other use than to be learned from to `visit`: training and unlabelled rows.
     pub(crate) fn for_each_input(
         &self,
         inputs: &InputPipeline,
@@ -159,32 +178,13 @@ impl Run<'_> {
     ) -> Result<(), TrainError> {
         let mut block = RowBlock::default();
         for index in 0..self.rows.block_count() {
-            self.rows.read(index, Part::Training, &mut block)?;
-            inputs.prepare(block.inputs()).rows().into_iter().for_each(&mut visit);
+            for part in [Part::Training, Part::Unlabelled] {
+                self.rows.read(index, part, &mut block)?;
+                inputs.prepare(block.inputs()).rows().into_iter().for_each(&mut visit);
+            }
             self.stop_if_asked()?;
         }
         Ok(())
-    }
-
-    /// The mean over about `wanted` rows of a part of what `sum` adds up for a block of them; none without rows.
-    pub(crate) fn mean_over_rows(
-        &self,
-        part: Part,
-        wanted: usize,
-        sum: impl Fn(&RowBlock) -> f64,
-    ) -> Result<Option<f64>, TrainError> {
-        let mut block = RowBlock::default();
-        let (mut total, mut count) = (0.0, 0);
-        // Blocks spread over the file, which may be sorted.
-        let blocks = self.rows.block_count();
-        let wanted = (wanted * blocks).div_ceil(self.rows.count(part).max(1)).clamp(1, blocks.max(1));
-        for index in (0..wanted.min(blocks)).map(|index| index * blocks / wanted) {
-            self.rows.read(index, part, &mut block)?;
-            total += sum(&block);
-            count += block.inputs().count();
-            self.stop_if_asked()?;
-        }
-        Ok((count > 0).then(|| total / count as f64))
     }
 
     /// All scaled inputs and targets of a part within a selection.
@@ -202,19 +202,34 @@ impl Run<'_> {
             let prepared = pipeline.prepare(block.inputs());
             inputs.append(Axis(0), prepared.view()).map_err(|error| TrainError::Data(error.to_string()))?;
             targets.extend(block.targets());
+            self.stop_if_asked()?;
         }
         let shape = (inputs.nrows(), targets.len() / inputs.nrows().max(1));
         Ok((inputs, Array2::from_shape_vec(shape, targets).map_err(|error| TrainError::Data(error.to_string()))?))
     }
 
     /// Reads training rows with the weights they have in a fit.
-    fn read_to_fit(&self, stretches: &[Range<usize>], block: &mut RowBlock) -> Result<(), TrainError> {
+    pub(crate) fn read_to_fit(&self, stretches: &[Range<usize>], block: &mut RowBlock) -> Result<(), TrainError> {
         self.rows.read_stretches(stretches, Part::Training, block)?;
         if let Some(class_weights) = &self.class_weights {
             block.weigh_classes(class_weights);
         }
         Ok(())
     }
+}
+
+/// Adds the features of scaled rows to a block, a few rows at a time, with their coded targets and weights.
+pub(super) fn push_features<T: Wave>(
+    projector: &Projector<T>,
+    prepared: ArrayView2<f64>,
+    (targets, weights): (&Array2<f64>, Option<&[f64]>),
+    statistics: &mut BlockGram<T>,
+) {
+    projector.transform_by(prepared, BlockGram::<T>::AT_ONCE, |first, features| {
+        let range = first..first + features.len() / projector.feature_count();
+        let weights = weights.map(|weights| &weights[range.clone()]);
+        statistics.push(features, targets.slice(s![range, ..]), weights);
+    });
 }
 
 /// Running sums of squared leave-one-out residuals.

@@ -57,8 +57,20 @@ impl Run<'_> {
 
     /// About `wanted` training rows of a selection, spread evenly over it.
     pub(crate) fn sample_of(&self, rows: &RowSelection, wanted: usize) -> RowSelection {
-        let available = rows.0.iter().flatten().map(|rows| self.rows.count_in(rows, Part::Training)).sum();
+        let available = self.count_selected(rows, &[Part::Training]);
         if wanted >= available { RowSelection(rows.0.clone()) } else { rows.thinned(wanted, available) }
+    }
+
+    /// Rows spread evenly over the table, about `wanted` of them in some parts.
+    pub(crate) fn sample_parts(&self, parts: &[Part], wanted: usize) -> RowSelection {
+        let (all, available) = (self.all_rows(), self.count_selected(&self.all_rows(), parts));
+        if wanted >= available { all } else { all.thinned(wanted, available) }
+    }
+
+    /// Rows of a selection in some parts.
+    pub(crate) fn count_selected(&self, rows: &RowSelection, parts: &[Part]) -> usize {
+        let count = |rows: &Range<usize>| parts.iter().map(|part| self.rows.count_in(rows, *part)).sum::<usize>();
+        rows.0.iter().flatten().map(count).sum()
     }
 }
 

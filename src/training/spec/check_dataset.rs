@@ -1,10 +1,13 @@
 //! Whether a spec and a dataset fit together.
 
-use crate::dataset::{ColumnKind, Encoding, Schema, Task};
-use crate::features::KernelShape;
+use crate::dataset::{ColumnKind, Encoding, Roles, Schema, Task};
+use crate::features::{KernelShape, Sampling};
 use crate::model::MissingRule;
 use crate::request::problem::Problem;
-use crate::training::{ClassWeight, LARGEST_EXACT_ROWS, LambdaRule, TrainSpec};
+use crate::training::{ClassWeight, LARGEST_EXACT_ROWS, LambdaRule, MetricRule, TrainSpec};
+
+/// The capped density loses a factor with every input; beyond so many it is worse than plain draws. [A, §6]
+const MOST_CAPPED_INPUTS: usize = 4;
 
 impl TrainSpec {
     /// Every reason why this spec cannot train on a dataset; `pointer` is where the dataset was named.
@@ -18,11 +21,24 @@ impl TrainSpec {
         if let Some(name) = &self.sample_weight {
             check_weight(schema, name, &mut problem);
         }
+        self.check_split(schema, &mut problem);
         let roles = self.roles(schema);
         let inputs = Encoding::of(schema, &roles).input_dim();
         if matches!(self.kernel, KernelShape::Spline { .. }) && inputs != 1 {
             problem(format!(
                 "the spline kernel takes one input; this dataset has {inputs} after encoding. Use another kernel"
+            ));
+        }
+        if matches!(self.metric, MetricRule::Diagonal | MetricRule::Full) && inputs == 1 {
+            problem(
+                "this dataset has one input, and a metric weighs inputs against each other; remove kernel.metric"
+                    .into(),
+            );
+        }
+        if self.sampling == Sampling::Capped && inputs > MOST_CAPPED_INPUTS {
+            problem(format!(
+                "sampling capped takes at most {MOST_CAPPED_INPUTS} inputs; this dataset has {inputs} after encoding. Use \
+                 sampling leverage"
             ));
         }
         if self.missing == MissingRule::Refuse {
@@ -74,9 +90,10 @@ impl TrainSpec {
                 learner.name()
             ));
         }
-        if learner.loss().is_some() && self.lambda == LambdaRule::Search && self.validation_fraction == 0.0 {
+        let unmeasured = self.validation_fraction == 0.0 && self.design_fraction == 0.0;
+        if learner.loss().is_some() && self.lambda == LambdaRule::Search && unmeasured {
             problem(format!(
-                "learner {} searches lambda by validation loss; set validation_fraction above 0",
+                "learner {} searches lambda by validation loss; set validation_fraction or design_fraction above 0",
                 learner.name()
             ));
         }
@@ -100,7 +117,7 @@ pub(crate) fn check_weight(schema: &Schema, name: &str, problem: &mut impl FnMut
         problem(format!("column '{name}' holds negative numbers; sample weights must be 0 or more"));
     } else if column.max == Some(0.0) {
         problem(format!("the sample weights in column '{name}' are all 0; at least one must be above 0"));
-    } else if schema.columns.len() <= schema.targets.len() + 1 {
+    } else if Roles::of(schema, Some(name), None).inputs.is_empty() {
         problem(format!("column '{name}' is the only input; it cannot be the sample weight"));
     }
 }

@@ -128,6 +128,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether a field is this word.
+    pub(crate) fn says(&self, name: &str, word: &str) -> bool {
+        self.get(name).and_then(Value::as_str) == Some(word)
+    }
+
     /// Whether a field is given.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()

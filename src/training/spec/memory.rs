@@ -1,13 +1,18 @@
 //! The memory a training will need, estimated before it starts.
 
+use super::open_choices::{CANDIDATES, OpenChoices};
 use crate::dataset::{Encoding, Schema};
 use crate::features::KernelShape;
-use crate::solver::{DENSE_ROWS, PROBES, pool_multiple};
-use crate::training::{BandwidthRule, GuaranteeSpec, LambdaRule, TrainSpec};
+use crate::solver::{DENSE_ROWS, PROBES, compared_rows, pool_multiple};
+use crate::training::{GuaranteeSpec, LambdaRule, TrainSpec};
 
 /// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
 /// and for two panels of a block to stay in the second cache.
 pub(crate) const BLOCK_ROWS: usize = 512;
+
+/// Columns of a pool of candidates that are scored at once. A larger pool is scored in groups, each with a Gram matrix of
+/// its own: half a gigabyte at most, whatever the machine, so that a model does not depend on it.
+pub(crate) const GROUP_COLUMNS: usize = 8_192;
 
 /// Columns are sorted in groups of about this many cells at once.
 pub(crate) const SORTED_CELLS: usize = 1 << 24;
@@ -24,6 +29,11 @@ pub fn estimate_certification(spec: &TrainSpec, schema: &Schema, threads: usize)
 /// products and features a thread, a pool of more features where they are few, and the dense exact solve where there
 /// is one.
 pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
+    if spec.open.sampling {
+        let open = OpenChoices { sampling: false, ..spec.open };
+        let of_candidate = |sampling| estimate_memory(&TrainSpec { sampling, open, ..spec.clone() }, schema, threads);
+        return CANDIDATES.map(of_candidate).into_iter().max().unwrap_or(0);
+    }
     let (rows, training_rows) = (schema.labelled_rows(), spec.training_rows(schema));
     let (s, d) = (spec.feature_count as u64, Encoding::of(schema, &spec.roles(schema)).input_dim() as u64);
     let learner = spec.learner_for(schema.task);
@@ -36,7 +46,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top;
     // so do copies of what is kept for spreads and updates.
     let searching = spec.lambda == LambdaRule::Search || spec.spread || spec.updatable;
-    let matrices = if (searching && is_ridge) || spec.bandwidth == BandwidthRule::Search { 8 } else { 4 };
+    let matrices = if (searching && is_ridge) || spec.bandwidth.is_searched() { 8 } else { 4 };
     // An iteration keeps some vectors of weights, and of decision values for every row.
     let iteration = if is_ridge { 0 } else { 8 * outputs * (s + rows) * F64 };
     let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
@@ -51,25 +61,40 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     } else {
         0
     };
-    let sorting = if spec.kernel == KernelShape::Laplace { (SORTED_CELLS as u64).min(rows * d) * F64 } else { 0 };
+    let sorts = spec.searched_kernels().contains(&KernelShape::Laplace);
+    let sorting = if sorts { (SORTED_CELLS as u64).min(schema.row_count * d) * F64 } else { 0 };
     let frequencies = s * d * F64;
     // A pool of features is looked at where the fit is done: its Gram matrix, the factor of it, and products of blocks.
     let of_features = is_ridge && !spec.is_exact() && spec.sampling.draws_are_independent();
     let multiple = pool_multiple(training_rows as usize, spec.feature_count, outputs as usize).filter(|_| of_features);
     let pooled = multiple.unwrap_or(0) as u64 * s;
-    let pool = pooled * (3 * pooled + d + 64 * outputs) * F64
+    let pool = pooled * (3 * pooled + 4 * compared_rows(pooled as usize) as u64 + d + 64 * outputs) * F64
         + threads as u64 * pooled * (pooled + 2 * BLOCK_ROWS as u64) * F64;
     // Next to the exact solution the Gram matrix is made once more, in f64, while the rows are held.
     let held = if solves_exactly { training_rows * (2 * d + 8 * outputs) * F64 } else { 0 };
+    // A full metric is summed up on every thread, and its root takes eigenvectors with their workspace. A model that
+    // keeps it has its root and folded frequencies.
+    let full = spec.tries_full_metric(d as usize);
+    let metric = if full { (threads as u64 + 10) * d * d * F64 + 2 * s * d * F64 } else { 0 };
+    // Candidates are scored group by group: the Gram matrix of a group, what is taken from it, and blocks of rows.
+    let group = if spec.sampling.has_pool() { spec.pool.size.min(GROUP_COLUMNS) as u64 } else { 0 };
+    let choosing = 3 * group * group * F64 + (threads as u64 + 4) * group * 2 * BLOCK_ROWS as u64 * F64;
+    let candidates = if spec.sampling.has_pool() { 2 * spec.pool.size as u64 * d * F64 } else { 0 };
     // One after the other: columns are sorted, the weights found, the pool looked at, then the exact system solved.
     let fitting = held + solving + threads as u64 * block;
-    frequencies + 2 * rows + sorting.max(exact).max(fitting).max(solving + pool)
+    // One byte a row for its part, and for a second list of parts with design rows; the pass that makes it needs as many.
+    let parts = if spec.design_fraction > 0.0 { 3 } else { 2 };
+    // The values of the column that rows are split by, once more in order, and the fold of every row.
+    let values = if spec.split.column().is_some() { 3 * F64 } else { 0 };
+    let folds = if spec.cross_validation.is_some() { values + 2 * F64 } else { 0 };
+    let parts = parts + values + folds;
+    frequencies + metric + candidates + parts * rows + sorting.max(choosing).max(exact).max(fitting).max(solving + pool)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Column, ColumnKind, Task};
+    use crate::dataset::{Column, ColumnKind, ColumnReading, Task};
     use crate::training::SpecLimits;
     use serde_json::json;
 
@@ -85,8 +110,50 @@ mod tests {
             max: None,
             mean: None,
             std: None,
+            reading: ColumnReading::default(),
         };
-        Schema { columns: vec![column("x"), column("y")], targets: vec![1], task: Task::Regression, row_count: rows }
+        Schema {
+            columns: vec![column("x"), column("y")],
+            targets: vec![1],
+            task: Task::Regression,
+            row_count: rows,
+            findings: vec![],
+        }
+    }
+
+    /// A text column of 5,000 levels: sums of 5,000² numbers on every thread, and the eigenvectors.
+    #[test]
+    fn a_full_metric_of_thousands_of_levels_takes_gigabytes_and_a_diagonal_one_nothing() {
+        let mut schema = schema(10_000);
+        let levels = (0..5_000).map(|level| level.to_string()).collect();
+        schema.columns[0] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[0].clone() };
+        let of_effort = |effort: &str, metric: &str, kernel: &str| {
+            let raw = json!({"effort": effort, "features": {"count": 64},
+                "kernel": {"name": kernel, "metric": metric, "bandwidth": 2}});
+            let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 64 }).unwrap();
+            estimate_memory(&spec, &schema, 2)
+        };
+        // A search leaves out what would be that large unless the spec asks for it.
+        let balanced = |metric: &str| of_effort("balanced", metric, "gaussian");
+        assert_eq!(balanced("search"), balanced("diagonal"));
+        let need = |metric: &str, kernel: &str| of_effort("fast", metric, kernel);
+        let (none, full) = (need("none", "gaussian"), need("full", "gaussian"));
+        assert!(full > none + 12 * 5_000 * 5_000 * F64, "{none} {full}");
+        assert_eq!((need("diagonal", "gaussian"), need("search", "gaussian")), (none, full));
+        assert_eq!(need("search", "laplace"), need("none", "laplace"));
+    }
+
+    /// Three matrices of 8,192 columns, and no more for a larger pool but its frequencies.
+    #[test]
+    fn a_pool_is_counted_by_its_groups() {
+        let need = |pool: u64| {
+            let raw =
+                json!({"features": {"count": 64, "sampling": "elss1", "pool": pool}, "guarantees": {"exact_rows": 0}});
+            let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 64 }).unwrap();
+            estimate_memory(&spec, &schema(10_000), 2)
+        };
+        assert!(need(8_192) > 3 * 8_192 * 8_192 * F64 && need(640) < need(8_192) / 10);
+        assert!(need(20_000) < need(8_192) + (1 << 20));
     }
 
     /// 80,000 training rows: 40·12 numbers each for the trace, beside a dense block for a few thousand of them.

@@ -1,6 +1,7 @@
 //! The rules a spec chooses from, and what the guarantees are computed for.
 
 use super::fields::Fields;
+use crate::features::KernelShape;
 use crate::theory::SMALLEST_DELTA;
 use serde_json::{Value, json};
 
@@ -70,13 +71,19 @@ pub enum BandwidthRule {
     Median,
     /// By leave-one-out error, jointly with λ.
     Search,
+    /// By leave-one-out error, from a list of bandwidths that is fixed in advance.
+    Grid,
     /// Given.
     Fixed(f64),
 }
 
 impl WordOrNumber for BandwidthRule {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("mean_distance", Self::MeanDistance), ("median", Self::Median), ("search", Self::Search)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("mean_distance", Self::MeanDistance),
+        ("median", Self::Median),
+        ("search", Self::Search),
+        ("grid", Self::Grid),
+    ];
 
     fn from_number(number: f64) -> Self {
         Self::Fixed(number)
@@ -88,12 +95,65 @@ impl WordOrNumber for BandwidthRule {
 }
 
 impl BandwidthRule {
-    pub(crate) fn check(kernel: &Fields) -> Self {
-        Self::read(kernel, "bandwidth")
+    /// Whether the targets have a part in it.
+    pub(crate) fn is_searched(self) -> bool {
+        matches!(self, Self::Search | Self::Grid)
+    }
+
+    /// With a learned metric, which changes distances in every round, it is searched for unless it is a number.
+    pub(crate) fn check(kernel: &Fields, metric: MetricRule) -> Self {
+        if metric != MetricRule::None && !kernel.has("bandwidth") {
+            return Self::Search;
+        }
+        let rule = Self::read(kernel, "bandwidth");
+        if metric != MetricRule::None && !matches!(rule, Self::Search | Self::Fixed(_)) {
+            let detail = "a learned metric changes distances in every round; use search or a number";
+            kernel.problem("bandwidth", detail.into());
+        }
+        rule
     }
 
     pub(crate) fn to_json(self) -> Value {
         self.write()
+    }
+}
+
+/// Which metric is learned, M in k(M^½x, M^½x').
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricRule {
+    /// M = I.
+    None,
+    /// A relevance for each input.
+    Diagonal,
+    /// Directions too.
+    Full,
+    /// The one of these with the smallest leave-one-out error.
+    Search,
+}
+
+impl MetricRule {
+    pub(crate) const ALL: [(&'static str, Self); 4] =
+        [("none", Self::None), ("diagonal", Self::Diagonal), ("full", Self::Full), ("search", Self::Search)];
+
+    /// Why a kernel cannot have this metric, if it cannot.
+    pub(crate) fn refusal(self, kernel: KernelShape) -> Option<String> {
+        let products = matches!(kernel, KernelShape::Laplace | KernelShape::Cauchy);
+        match self {
+            Self::Diagonal | Self::Full | Self::Search if !kernel.has_bandwidth() => Some(format!(
+                "the {} kernel does not depend on distances, so it has no metric; remove it, or use gaussian, matern, \
+                 laplace or cauchy",
+                kernel.name()
+            )),
+            Self::Full if products => Some(format!(
+                "the {} kernel is a product over the inputs, so its metric has no directions; use diagonal",
+                kernel.name()
+            )),
+            Self::None | Self::Diagonal | Self::Full | Self::Search => None,
+        }
+    }
+
+    pub(crate) fn name(self) -> Option<&'static str> {
+        Self::ALL.iter().find(|(_, rule)| *rule == self).map(|(name, _)| *name)
     }
 }
 

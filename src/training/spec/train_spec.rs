@@ -1,16 +1,21 @@
 //! What to train: raw JSON to a checked spec. Only a checked spec can be trained on.
 
 use super::check_kernel::{
-    check_bandwidth, check_count, check_kernel, check_map, check_sampling, check_scaling, refuse_for_exact,
+    check_bandwidth, check_count, check_kernel, check_map, check_metric, check_sampling, check_scaling,
+    refuse_for_chosen, refuse_for_exact,
 };
+use super::effort::Effort;
 use super::fields::Fields;
 use super::learner::Learner;
-use super::rules::{BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LambdaRule};
+use super::open_choices::OpenChoices;
+use super::pool::PoolSpec;
+use super::rules::{BandwidthRule, ClassWeight, GuaranteeSpec, IntervalRule, LambdaRule, MetricRule};
+use super::shares::split_rule::{SplitRule, check_cross_validation, refuse_for_split};
+use super::shares::{DEFAULT_VALIDATION_FRACTION, check_sum, held_out};
 use crate::dataset::{HeldOut, Roles, ScalingRule, Schema, Task};
 use crate::features::{FeatureMap, Kernel, KernelShape, MapKind, Sampling};
 use crate::model::MissingRule;
 use crate::request::problem::Problem;
-use crate::theory::ours::relative::smallest_certified_ridge;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
@@ -31,7 +36,10 @@ use std::cell::RefCell;
 /// assert!(pointers.contains(&"/spec/kernel/name") && pointers.contains(&"/spec/lamda")); // every problem at once
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 pub struct TrainSpec {
+    /// What may be spent on choosing what the spec leaves out.
+    pub effort: Effort,
     /// What is minimised; by default, that of the task.
     pub learner: Option<Learner>,
     /// How classes count against each other.
@@ -40,12 +48,18 @@ pub struct TrainSpec {
     pub kernel: KernelShape,
     /// Its bandwidth, for kernels that have one.
     pub bandwidth: BandwidthRule,
+    /// What the kernel learns about the relevance of inputs.
+    pub metric: MetricRule,
     /// s; for the exact learner, that of the features its search uses.
     pub feature_count: usize,
     /// Frequencies to columns.
     pub map: MapKind,
     /// How frequencies are drawn.
     pub sampling: Sampling,
+    /// What the rows are to choose.
+    pub open: OpenChoices,
+    /// The candidates of a sampling by rows.
+    pub pool: PoolSpec,
     /// Decides everything random.
     pub seed: u64,
     /// λ.
@@ -62,12 +76,20 @@ pub struct TrainSpec {
     pub error_bars: bool,
     /// Whether the model keeps what adding rows later needs: s²/2 numbers.
     pub updatable: bool,
+    /// Whether importance and partial dependence of the columns are measured and kept.
+    pub explanations: bool,
     /// The column that says how much a row counts.
     pub sample_weight: Option<String>,
     /// Share of the labelled rows held out to measure the error.
     pub validation_fraction: f64,
     /// Share of the labelled rows held out for probabilities and for scores; by default, that of the task.
     pub calibration_fraction: Option<f64>,
+    /// Share of the labelled rows kept apart to choose scaling, bandwidth and λ.
+    pub design_fraction: f64,
+    /// By what rows are split into these shares.
+    pub split: SplitRule,
+    /// The folds of a cross-validation, if there is to be one.
+    pub cross_validation: Option<usize>,
     /// For the guarantees.
     pub guarantees: GuaranteeSpec,
 }
@@ -79,34 +101,12 @@ pub struct SpecLimits {
     pub feature_count: usize,
 }
 
-const DEFAULT_VALIDATION_FRACTION: f64 = 0.2;
-/// Of labels: for their probabilities, and for the scores of label sets.
-const DEFAULT_CALIBRATION_FRACTION: f64 = 0.1;
-
-/// Training rows under the default shares.
-pub(crate) fn default_training_rows(schema: &Schema) -> u64 {
-    let shares = held_out(schema.task, DEFAULT_VALIDATION_FRACTION, None);
-    fitted_on(schema, shares)
-}
-
-/// How many of the labelled rows these shares leave for training; more only where every label must keep a row.
-fn fitted_on(schema: &Schema, held_out: HeldOut) -> u64 {
-    let rows = schema.labelled_rows();
-    let taken = |share: f64| if share > 0.0 { ((share * rows as f64).round() as u64).max(1) } else { 0 };
-    rows.saturating_sub(taken(held_out.validation) + taken(held_out.calibration))
-}
-
-/// The shares of the labelled rows that are not fitted on.
-fn held_out(task: Task, validation: f64, calibration: Option<f64>) -> HeldOut {
-    let default = if task == Task::Classification { DEFAULT_CALIBRATION_FRACTION } else { 0.0 };
-    HeldOut { validation, calibration: calibration.unwrap_or(default.min((1.0 - validation) / 2.0)) }
-}
-
 impl TrainSpec {
     /// Checks a raw spec found at `pointer`, collecting every problem.
     pub fn check(pointer: &str, raw: Option<&Value>, limits: SpecLimits) -> Result<Self, Vec<Problem>> {
         let problems = RefCell::new(Vec::new());
         let known = [
+            "effort",
             "learner",
             "class_weight",
             "kernel",
@@ -118,35 +118,51 @@ impl TrainSpec {
             "intervals",
             "error_bars",
             "updatable",
+            "explanations",
             "sample_weight",
             "validation_fraction",
             "calibration_fraction",
+            "design_fraction",
+            "split",
+            "cross_validation",
             "guarantees",
         ];
         let spec = Fields::new(pointer, raw, &known, &problems);
-        let kernel_fields = spec.object("kernel", &["name", "bandwidth", "nu", "order"]);
-        let features = spec.object("features", &["count", "map", "sampling", "seed"]);
+        let kernel_fields = spec.object("kernel", &["name", "bandwidth", "metric", "nu", "order"]);
+        let features =
+            spec.object("features", &[&["count", "map", "sampling", "seed"], &PoolSpec::FIELDS[..]].concat());
 
         let share = |name, default| {
             spec.number(name, default, |share| (0.0..1.0).contains(&share), "a number from 0 to below 1")
         };
         let learners = Learner::ALL.map(|(name, learner)| (name, Some(learner)));
-        let kernel = check_kernel(&kernel_fields);
+        let design_fraction = share("design_fraction", 0.0);
+        let effort = Effort::check(&spec, design_fraction);
+        let kernel = check_kernel(&kernel_fields, effort);
         let map = check_map(&features, kernel);
-        let bandwidth = check_bandwidth(&kernel_fields, kernel);
+        let metric = check_metric(&kernel_fields, kernel, effort);
+        let bandwidth = check_bandwidth(&kernel_fields, kernel, (metric, effort));
         let learner = spec.choice("learner", None, &learners);
         let spread = spec.boolean("spread", false);
+        let sampling = check_sampling(&features, kernel);
+        let open = OpenChoices::check(&features, &kernel_fields, (effort, learner, sampling));
+        let feature_count = check_count(&features, map, limits.feature_count as u64, open);
+        let exchangeable = sampling.draws_are_exchangeable();
         let checked = Self {
+            effort,
             learner,
             class_weight: spec.choice("class_weight", ClassWeight::None, &ClassWeight::ALL),
             kernel,
             bandwidth,
-            feature_count: check_count(&features, map, limits.feature_count as u64),
+            metric,
+            feature_count,
             map,
-            sampling: check_sampling(&features, kernel),
+            sampling,
+            open,
+            pool: PoolSpec::check(&features, open.fields_as(sampling), map, feature_count),
             seed: features.integer("seed", 0, |_| true, "a whole number from 0 to 2^64 - 1"),
             lambda: LambdaRule::check(&spec),
-            scaling: check_scaling(&spec, kernel, bandwidth),
+            scaling: check_scaling(&spec, kernel, (bandwidth, metric, effort)),
             missing: spec.choice(
                 "missing",
                 MissingRule::Mean,
@@ -154,30 +170,40 @@ impl TrainSpec {
             ),
             spread,
             intervals: IntervalRule::check(&spec, spread),
-            error_bars: spec.boolean("error_bars", learner != Some(Learner::ExactKrr)),
+            error_bars: spec.boolean("error_bars", learner != Some(Learner::ExactKrr) && exchangeable),
             updatable: spec.boolean("updatable", false),
+            explanations: spec.boolean("explanations", false),
             sample_weight: spec.text("sample_weight"),
             validation_fraction: share("validation_fraction", DEFAULT_VALIDATION_FRACTION),
             calibration_fraction: spec.has("calibration_fraction").then(|| share("calibration_fraction", 0.0)),
+            design_fraction,
+            split: SplitRule::check(&spec),
+            cross_validation: check_cross_validation(&spec),
             guarantees: GuaranteeSpec::check(&spec.object("guarantees", &GuaranteeSpec::FIELDS)),
         };
-        if checked.validation_fraction + checked.calibration_fraction.unwrap_or(0.0) >= 1.0 {
-            spec.problem(
-                "calibration_fraction",
-                "validation_fraction and calibration_fraction must sum to less than 1".into(),
-            );
-        }
+        check_sum(&spec, &checked);
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
             spec.problem(
                 "lambda",
                 "no theorem certifies a lambda for the features of this kernel; use 'search' or a number".into(),
             );
         }
+        refuse_for_split(&checked, &spec);
+        refuse_for_chosen(&checked, &spec);
         if checked.is_exact() {
             refuse_for_exact(&checked, &spec, &features);
         }
         let problems = problems.into_inner();
         if problems.is_empty() { Ok(checked) } else { Err(problems) }
+    }
+
+    /// The same for a spec that an earlier training wrote out. Releases without `effort` wrote what is fast now.
+    pub fn check_stored(pointer: &str, raw: &Value, limits: SpecLimits) -> Result<Self, Vec<Problem>> {
+        let mut raw = raw.clone();
+        if let Some(fields) = raw.as_object_mut() {
+            fields.entry("effort").or_insert_with(|| json!(Effort::Fast.name()));
+        }
+        Self::check(pointer, Some(&raw), limits)
     }
 
     /// Whether the exact kernel method is trained, without features.
@@ -202,30 +228,12 @@ impl TrainSpec {
 
     /// The shares of the labelled rows that are not fitted on.
     pub(crate) fn held_out(&self, task: Task) -> HeldOut {
-        held_out(task, self.validation_fraction, self.calibration_fraction)
-    }
-
-    /// About how many of the labelled rows are fitted on.
-    pub(crate) fn training_rows(&self, schema: &Schema) -> u64 {
-        fitted_on(schema, self.held_out(schema.task))
+        held_out(task, (self.validation_fraction, self.calibration_fraction, self.design_fraction))
     }
 
     /// The role of each column of a dataset.
     pub fn roles(&self, schema: &Schema) -> Roles {
-        Roles::of(schema, self.sample_weight.as_deref())
-    }
-
-    /// λ for this many training rows, unless it is to be searched for.
-    pub fn resolve_lambda(&self, training_rows: usize) -> Option<f64> {
-        match self.lambda {
-            LambdaRule::Search => None,
-            LambdaRule::InverseSqrtN => Some(1.0 / (training_rows as f64).sqrt()),
-            LambdaRule::Certified => self
-                .map
-                .bound(self.kernel)
-                .map(|b| smallest_certified_ridge(b, training_rows, self.feature_count, self.guarantees.delta)),
-            LambdaRule::Fixed(value) => Some(value),
-        }
+        Roles::of(schema, self.sample_weight.as_deref(), self.split.column())
     }
 
     /// Samples a map of this spec for a kernel with its bandwidth.
@@ -233,64 +241,16 @@ impl TrainSpec {
         FeatureMap::sample(kernel, self.map, self.sampling, self.seed, feature_count, input_dim)
     }
 
-    /// Whether nothing about the kernel or λ was taken from the rows.
-    pub(crate) fn is_fixed_in_advance(&self) -> bool {
-        let bandwidth = !self.kernel.has_bandwidth() || matches!(self.bandwidth, BandwidthRule::Fixed(_));
-        bandwidth && self.scaling == Some(ScalingRule::None) && self.lambda != LambdaRule::Search
-    }
-
-    /// The spec with every default written out.
-    pub fn to_json(&self) -> Value {
-        let mut kernel = json!({"name": self.kernel.name()});
-        if self.kernel.has_bandwidth() {
-            kernel["bandwidth"] = self.bandwidth.to_json();
-        }
-        match self.kernel {
-            KernelShape::Matern { nu } => kernel["nu"] = json!(nu),
-            KernelShape::Spline { order } => kernel["order"] = json!(order),
-            _ => {}
-        }
-        let mut spec = json!({
-            "learner": self.learner.map(Learner::name),
-            "kernel": kernel,
-            "features": if self.is_exact() {
-                json!({"seed": self.seed})
-            } else {
-                json!({"count": self.feature_count, "map": self.map, "sampling": self.sampling, "seed": self.seed})
-            },
-            "lambda": self.lambda.to_json(),
-            "scaling": self.scaling.map_or(json!("search"), |rule| json!(rule)),
-            "missing": self.missing,
-            "spread": self.spread,
-            "error_bars": self.error_bars,
-            "updatable": self.updatable,
-            "validation_fraction": self.validation_fraction,
-            "guarantees": self.guarantees.to_json(),
-        });
-        if let (None, Some(spec)) = (self.learner, spec.as_object_mut()) {
-            spec.shift_remove("learner");
-        }
-        if self.intervals == IntervalRule::Scaled {
-            spec["intervals"] = json!("scaled");
-        }
-        if self.class_weight == ClassWeight::Balanced {
-            spec["class_weight"] = json!("balanced");
-        }
-        if let Some(share) = self.calibration_fraction {
-            spec["calibration_fraction"] = json!(share);
-        }
-        if let Some(column) = &self.sample_weight {
-            spec["sample_weight"] = json!(column);
-        }
-        spec
+    /// The same with draws for searches, which the model does not use.
+    pub(crate) fn sample_search_map(&self, kernel: Kernel, feature_count: usize, input_dim: usize) -> FeatureMap {
+        let seed = FeatureMap::seed_for_searches(self.seed);
+        FeatureMap::sample(kernel, self.map, self.sampling, seed, feature_count, input_dim)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::ours::relative::slack;
-    use crate::theory::papers::wang;
 
     const LIMITS: SpecLimits = SpecLimits { feature_count: 4096 };
 
@@ -323,6 +283,22 @@ mod tests {
             (json!({"kernel": {"name": "spline"}, "scaling": "standard"}), "/spec/scaling"),
         ] {
             assert_eq!(problems(&raw)[0].0, pointer, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_metric_brings_its_bandwidth_and_scaling() {
+        let raw = json!({"effort": "fast", "kernel": {"metric": "search"}});
+        let spec = TrainSpec::check("", Some(&raw), LIMITS).unwrap();
+        assert_eq!((spec.metric, spec.bandwidth), (MetricRule::Search, BandwidthRule::Search));
+        assert_eq!(spec.scaling, Some(ScalingRule::Standard));
+        assert_eq!(TrainSpec::check("", Some(&spec.to_json()), LIMITS).unwrap(), spec);
+        for (kernel, pointer) in [
+            (json!({"name": "linear", "metric": "search"}), "/spec/kernel/metric"),
+            (json!({"name": "cauchy", "metric": "full"}), "/spec/kernel/metric"),
+            (json!({"metric": "full", "bandwidth": "grid"}), "/spec/kernel/bandwidth"),
+        ] {
+            assert_eq!(problems(&json!({"kernel": kernel}))[0].0, pointer, "{kernel}");
         }
     }
 
@@ -366,14 +342,6 @@ mod tests {
         assert_eq!(check(searched.to_json()).unwrap(), searched, "the spec with its defaults is the same spec");
         let given = check(json!({"kernel": {"bandwidth": "search"}, "scaling": "unit"})).unwrap();
         assert_eq!(given.scaling, Some(ScalingRule::Unit));
-        assert_eq!(check(json!({"scaling": "search"})).unwrap_err()[0].pointer, "/scaling");
-    }
-
-    #[test]
-    fn the_certified_lambda_is_the_smallest_of_any_bound() {
-        let spec = TrainSpec::check("", Some(&json!({"lambda": "certified"})), LIMITS).unwrap();
-        let lambda = spec.resolve_lambda(10_000).unwrap();
-        assert!(slack(1.0, lambda, 10_000, 1_024, 0.05).is_some());
-        assert!(lambda < wang::threshold(1.0, 10_000, 1_024, 0.05));
+        assert_eq!(check(json!({"effort": "fast", "scaling": "search"})).unwrap_err()[0].pointer, "/scaling");
     }
 }

@@ -2,12 +2,13 @@
 
 use super::response::inner_shape;
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::VersionedModel;
 use crate::dataset::{ColumnKind, InputColumn};
 use crate::model::{FittedModel, ModelVersion};
 use crate::serving::Output;
-use crate::telemetry::ModelMeters;
+use crate::telemetry::{ModelMeters, PredictionStage};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -41,9 +42,10 @@ pub(crate) async fn model_ready(
     Ok(Json(json!({"name": model.entry.name, "ready": true})))
 }
 
-/// `GET /v2/models/stats`: the statistics of every version in memory.
-pub(crate) async fn stats(State(state): State<AppState>) -> Json<Value> {
-    let all = state.model_cache.all();
+/// `GET /v2/models/stats`: the statistics of every version in memory that the caller may see.
+pub(crate) async fn stats(State(state): State<AppState>, caller: Caller) -> Json<Value> {
+    let mut all = state.model_cache.all();
+    all.retain(|model| caller.covers(&model.entry.name));
     let all: Vec<Value> = all.iter().map(|model| statistics(&model.entry, Some(&model.meters))).collect();
     Json(json!({"model_stats": all}))
 }
@@ -95,7 +97,7 @@ fn inputs(model: &FittedModel) -> Vec<Value> {
     let datatype = |kind| match kind {
         ColumnKind::Numeric => "FP64",
         ColumnKind::Boolean => "BOOL",
-        ColumnKind::Categorical => "BYTES",
+        ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime | ColumnKind::Text => "BYTES",
     };
     let column = |column: &InputColumn| json!({"name": column.name, "datatype": datatype(column.kind), "shape": [-1]});
     columns.iter().map(column).collect()
@@ -113,14 +115,14 @@ fn statistics(entry: &ModelVersion, meters: Option<&ModelMeters>) -> Value {
         "version": entry.version.to_string(),
         "last_inference": number(ModelMeters::last_answer_ms),
         "inference_count": number(ModelMeters::rows_predicted),
-        "execution_count": number(|meters| meters.compute.get().0),
+        "execution_count": number(|meters| meters.stage(PredictionStage::Compute).0),
         "inference_stats": {
             "success": total(|meters| meters.successes.get()),
             "fail": total(|meters| meters.failures.get()),
-            "queue": total(|meters| meters.queue.get()),
-            "compute_input": total(|meters| meters.decode.get()),
-            "compute_infer": total(|meters| meters.compute.get()),
-            "compute_output": total(|meters| meters.encode.get()),
+            "queue": total(|meters| meters.stage(PredictionStage::Queue)),
+            "compute_input": total(|meters| meters.stage(PredictionStage::Decode)),
+            "compute_infer": total(|meters| meters.stage(PredictionStage::Compute)),
+            "compute_output": total(|meters| meters.stage(PredictionStage::Encode)),
         },
         "batch_stats": [],
     })

@@ -1,6 +1,7 @@
 //! The model repository extension: loading and unloading of models.
 
 use crate::api::AppState;
+use crate::api::auth::Caller;
 use crate::api::http::body::read_whole;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
@@ -15,9 +16,10 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// `POST /v2/repository/index`: every version and its state; with `{"ready": true}` only those that are served.
+/// `POST /v2/repository/index`: every version that the caller may see and its state; with `{"ready": true}` only those that are served.
 pub(crate) async fn index(
     State(state): State<AppState>,
+    caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, ApiError> {
@@ -35,7 +37,9 @@ pub(crate) async fn index(
         };
         Some(json!({"name": entry.name, "version": entry.version.to_string(), "state": state, "reason": reason}))
     };
-    Ok(Json(state.registry.list(None).iter().filter_map(entry).collect()))
+    let mut versions = state.registry.list(None);
+    versions.retain(|version| caller.covers(&version.name));
+    Ok(Json(versions.iter().filter_map(entry).collect()))
 }
 
 /// The members of a JSON object; none if the body is empty.

@@ -51,8 +51,11 @@ pub(crate) fn inner_shape(output: Output, model: &FittedModel) -> Vec<usize> {
     match output {
         Output::Label | Output::LabelSet => vec![],
         Output::Probabilities => vec![classes],
-        Output::Value | Output::Spread | Output::ErrorBar | Output::DecisionValues => width(outputs),
+        Output::Value | Output::Spread | Output::ErrorBar | Output::CertifiedErrorBar | Output::DecisionValues => {
+            width(outputs)
+        }
         Output::Interval => [width(outputs), vec![2]].concat(),
+        Output::Contributions => [width(outputs), vec![model.inputs.encoding.columns.len()]].concat(),
     }
 }
 

@@ -1,16 +1,18 @@
 //! What guarantees are computed from.
 
 use super::Numbers;
+use super::choices::choices_by_spec;
 use super::solves::StoredExactSolve;
-use crate::model::Measured;
+use crate::features::{Kernel, Precision};
+use crate::model::{FitReport, Head, Measured, Selection};
 use crate::theory::{
     CertificateEvidence, Choices, ErrorEstimates, Estimate, Evidence, ExactEvidence, KernelEvidence, LossKind,
-    PoolEvidence, SamplingKind, ScoreUnit,
+    PoolEvidence, RowsSplit, SamplingKind, ScoreUnit,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Without the four members that the rest of the file tells: see [`crate::model::FittedModel::with_whole_evidence`].
+/// Without the members that the rest of the file tells: see [`RestOfModel`].
 #[derive(Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // as the evidence has them
 pub(in crate::model::artifact) struct StoredEvidence<'a> {
@@ -37,6 +39,19 @@ pub(in crate::model::artifact) struct StoredEvidence<'a> {
     certificate: Option<StoredCertificateEvidence<'a>>,
     calibration_scores: Option<Numbers<'a>>,
     score_unit: StoredScoreUnit,
+}
+
+/// The parts of a model that its evidence depends on.
+pub(in crate::model::artifact) struct RestOfModel<'a> {
+    pub(in crate::model::artifact) precision: Precision,
+    pub(in crate::model::artifact) kernel: Kernel,
+    pub(in crate::model::artifact) head: &'a Head,
+    pub(in crate::model::artifact) report: &'a FitReport,
+    pub(in crate::model::artifact) spec: &'a str,
+    /// Where the file has them.
+    pub(in crate::model::artifact) choices: Option<Choices>,
+    pub(in crate::model::artifact) selection: Option<&'a Selection>,
+    pub(in crate::model::artifact) enough_features: Option<(f64, usize)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -143,9 +158,12 @@ impl<'a> From<&'a Evidence> for StoredEvidence<'a> {
     }
 }
 
-impl From<StoredEvidence<'_>> for Evidence {
-    fn from(stored: StoredEvidence) -> Self {
-        Self {
+impl StoredEvidence<'_> {
+    /// The evidence of a model with these other parts.
+    pub(in crate::model::artifact) fn of(self, rest: &RestOfModel) -> Evidence {
+        let stored = self;
+        let by_spec = || choices_by_spec(stored.kernel_fixed_in_advance, rest.spec, rest.report);
+        Evidence {
             sample_count: stored.sample_count,
             feature_count: stored.feature_count,
             draw_count: stored.draw_count,
@@ -154,8 +172,7 @@ impl From<StoredEvidence<'_>> for Evidence {
             sampling: stored.sampling.into(),
             draws_independent: stored.draws_independent,
             unbiased: stored.unbiased,
-            // The spec and the report tell whether only the inputs were used.
-            choices: if stored.kernel_fixed_in_advance { Choices::FixedInAdvance } else { Choices::FromTargets },
+            choices: rest.choices.unwrap_or_else(by_spec),
             rows_weighted: stored.rows_weighted,
             loss: stored.loss.into(),
             ridge: stored.ridge,
@@ -163,21 +180,35 @@ impl From<StoredEvidence<'_>> for Evidence {
             target_mean_square: stored.target_mean_square,
             weight_norm_square: stored.weight_norm_square,
             spectrum: stored.spectrum.map(Cow::into_owned),
-            spectrum_floor: 0.0,
+            spectrum_floor: rest.precision.spectrum_floor(),
             kernel: stored.kernel.map(Into::into),
             exact: stored.exact.map(Into::into),
             pool: stored.pool.map(Into::into),
             estimates: ErrorEstimates {
                 jackknife: stored.estimates.jackknife,
+                jackknife_detail: None,
                 fresh_features: stored.estimates.fresh_features,
             },
             certificate: stored.certificate.map(Into::into),
             calibration_scores: stored.calibration_scores.map(Cow::into_owned),
             score_unit: stored.score_unit.into(),
-            predicts_labels: false,
-            rows_added: false,
-            kernel_diagonal: None,
+            enough_features: rest.enough_features,
+            pool_degrees: rest.selection.map_or_else(Vec::new, |selection| selection.degrees.clone()),
+            predicts_labels: rest.head.labels().is_some(),
+            rows_added: rest.report.base_version.is_some(),
+            kernel_diagonal: rest.kernel.shape().diagonal(),
+            rows_split: rows_split(rest.spec),
         }
+    }
+}
+
+/// By what a spec splits rows. One that cannot be read is of a file without such splits.
+fn rows_split(spec: &str) -> RowsSplit {
+    let spec: serde_json::Value = serde_json::from_str(spec).unwrap_or_default();
+    match spec["split"]["by"].as_str() {
+        Some("time") => RowsSplit::ByTime,
+        Some("group") => RowsSplit::ByGroup,
+        Some(_) | None => RowsSplit::AtRandom,
     }
 }
 
@@ -323,6 +354,7 @@ impl From<StoredCertificateEvidence<'_>> for CertificateEvidence {
             clipped_square_variance: stored.clipped_square_variance,
             clip_width: stored.clip_width,
             solver_slack: stored.solver_slack,
+            detail: None,
         }
     }
 }
@@ -335,6 +367,10 @@ impl From<&Measured> for StoredMeasured {
 
 impl From<StoredMeasured> for Measured {
     fn from(stored: StoredMeasured) -> Self {
-        Self { exact_krr_error: stored.exact_krr_error, exact_krr: stored.exact_krr.map(Into::into) }
+        Self {
+            exact_krr_error: stored.exact_krr_error,
+            training_error: None,
+            exact_krr: stored.exact_krr.map(Into::into),
+        }
     }
 }

@@ -53,6 +53,11 @@ pub(in crate::model::artifact) fn feature_map(
     if input_dim == 0 {
         return Err(ArtifactError::Shape("the model has no inputs"));
     }
+    let kernel = Kernel::from(kernel);
+    // Before anything is computed with it: the time of a spline grows with its order.
+    if !kernel.is_valid() {
+        return Err(ArtifactError::Kernel);
+    }
     let disagree = ArtifactError::Shape("frequencies and encoding");
     let frequencies = match frequencies {
         StoredFrequencies::Dense { draw_count, values } => {
@@ -68,7 +73,8 @@ pub(in crate::model::artifact) fn feature_map(
             Frequencies::Structured(structured)
         }
     };
-    Ok(FeatureMap { kernel: kernel.into(), kind: kind.into(), frequencies, phases: phases.into_owned() })
+    let (kind, phases) = (kind.into(), phases.into_owned());
+    Ok(FeatureMap { kernel, kind, frequencies, phases, scales: None })
 }
 
 /// The weights of stored numbers, s×k.

@@ -1,7 +1,7 @@
 //! Columns, their encoding and scaling.
 
 use super::{Numbers, borrowed, converted, owned};
-use crate::dataset::{ColumnKind, Encoding, InputColumn, Scaling};
+use crate::dataset::{ColumnKind, DateOrder, DecimalMark, Encoding, InputColumn, Notation, Scaling};
 use crate::model::{InputPipeline, MissingRule};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ enum StoredColumnKind {
     Numeric,
     Boolean,
     Categorical,
+    Date,
+    Datetime,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,6 +58,7 @@ impl From<StoredInputs<'_>> for InputPipeline {
                 offset: stored.offset.into_owned(),
                 factor: stored.factor.into_owned(),
             },
+            metric_root: None, // a section of its own
         }
     }
 }
@@ -65,7 +68,10 @@ impl<'a> From<&'a InputColumn> for StoredColumn<'a> {
         let kind = match column.kind {
             ColumnKind::Numeric => StoredColumnKind::Numeric,
             ColumnKind::Boolean => StoredColumnKind::Boolean,
-            ColumnKind::Categorical => StoredColumnKind::Categorical,
+            // A column of texts that are not kept is no input of any model.
+            ColumnKind::Categorical | ColumnKind::Text => StoredColumnKind::Categorical,
+            ColumnKind::Date => StoredColumnKind::Date,
+            ColumnKind::Datetime => StoredColumnKind::Datetime,
         };
         Self { name: &column.name, kind, levels: borrowed(&column.levels) }
     }
@@ -77,8 +83,11 @@ impl From<StoredColumn<'_>> for InputColumn {
             StoredColumnKind::Numeric => ColumnKind::Numeric,
             StoredColumnKind::Boolean => ColumnKind::Boolean,
             StoredColumnKind::Categorical => ColumnKind::Categorical,
+            StoredColumnKind::Date => ColumnKind::Date,
+            StoredColumnKind::Datetime => ColumnKind::Datetime,
         };
-        Self { name: stored.name.to_owned(), kind, levels: owned(stored.levels) }
+        // Its notation is in a section of its own.
+        Self { name: stored.name.to_owned(), kind, levels: owned(stored.levels), notation: Notation::default() }
     }
 }
 
@@ -97,5 +106,46 @@ impl From<StoredMissingRule> for MissingRule {
             StoredMissingRule::Mean => Self::Mean,
             StoredMissingRule::Refuse => Self::Refuse,
         }
+    }
+}
+
+/// How the texts of the input columns are read, in their order.
+#[derive(Serialize, Deserialize)]
+pub(in crate::model::artifact) struct StoredNotations<'a> {
+    #[serde(borrow)]
+    columns: Vec<StoredNotation<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredNotation<'a> {
+    decimal_comma: bool,
+    day_first: bool,
+    #[serde(borrow)]
+    missing: Vec<&'a str>,
+}
+
+impl<'a> StoredNotations<'a> {
+    /// None if every column is read in the usual way, as all were before there was another.
+    pub(in crate::model::artifact) fn of(encoding: &'a Encoding) -> Option<Self> {
+        let is_usual = encoding.columns.iter().all(|column| column.notation.is_usual());
+        let columns = encoding.columns.iter().map(|column| StoredNotation {
+            decimal_comma: column.notation.decimal == DecimalMark::Comma,
+            day_first: column.notation.order == DateOrder::DayFirst,
+            missing: borrowed(&column.notation.missing),
+        });
+        (!is_usual).then(|| Self { columns: columns.collect() })
+    }
+
+    /// Gives each column its own; false if there are not as many.
+    pub(in crate::model::artifact) fn give_to(self, encoding: &mut Encoding) -> bool {
+        let fits = self.columns.len() == encoding.columns.len();
+        for (column, stored) in encoding.columns.iter_mut().zip(self.columns) {
+            column.notation = Notation {
+                decimal: if stored.decimal_comma { DecimalMark::Comma } else { DecimalMark::Point },
+                order: if stored.day_first { DateOrder::DayFirst } else { DateOrder::MonthFirst },
+                missing: owned(stored.missing),
+            };
+        }
+        fits
     }
 }

@@ -30,6 +30,24 @@ pub(super) mod errors;
 /// What guarantees are computed from.
 pub(super) mod evidence;
 
+/// Details of the distance to the exact method.
+pub(super) mod distance;
+
+/// What scaling, kernel and λ were chosen from.
+pub(super) mod choices;
+
+/// What later releases tell about a model.
+pub(super) mod insight;
+
+/// What the columns of a model do to its outputs.
+pub(super) mod explanations;
+
+/// A learned metric.
+pub(super) mod metric;
+
+/// Features that were chosen by rows.
+pub(super) mod selection;
+
 use std::borrow::Cow;
 
 /// A list of numbers: borrowed when a file is written, owned when it was read.

@@ -92,15 +92,18 @@ impl<'a> From<&'a FitReport> for StoredReport<'a> {
     }
 }
 
-impl From<StoredReport<'_>> for FitReport {
-    fn from(stored: StoredReport) -> Self {
-        Self {
+impl StoredReport<'_> {
+    /// The report of a model that this many rows were kept apart for.
+    pub(in crate::model::artifact) fn of(self, design_rows: usize) -> FitReport {
+        let stored = self;
+        FitReport {
             training_rows: stored.training_rows,
             base_version: stored.base_version,
             added_rows: stored.added_rows,
             validation_rows: stored.validation_rows,
             calibration_rows: stored.calibration_rows,
             unlabelled_rows: stored.unlabelled_rows,
+            design_rows,
             input_dim: stored.input_dim,
             constant_inputs: stored.constant_inputs,
             filled_cells: stored.filled_cells,

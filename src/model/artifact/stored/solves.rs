@@ -1,7 +1,7 @@
 //! How linear systems and classifiers were solved.
 
 use super::{Numbers, converted};
-use crate::solver::{Certificate, ClassifierEvidence, ExactEvidence, Method, PathPoint, Preconditioner, Trial};
+use crate::solver::{Certificate, ClassifierEvidence, ExactSolve, Method, PathPoint, Preconditioner, Trial};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -64,8 +64,8 @@ pub(in crate::model::artifact) struct StoredPathPoint {
     loo_mse: Option<f64>,
 }
 
-impl From<&ExactEvidence> for StoredExactSolve {
-    fn from(solve: &ExactEvidence) -> Self {
+impl From<&ExactSolve> for StoredExactSolve {
+    fn from(solve: &ExactSolve) -> Self {
         Self {
             relative_residual: solve.relative_residual,
             residual_norm: solve.residual_norm,
@@ -79,7 +79,7 @@ impl From<&ExactEvidence> for StoredExactSolve {
     }
 }
 
-impl From<StoredExactSolve> for ExactEvidence {
+impl From<StoredExactSolve> for ExactSolve {
     fn from(stored: StoredExactSolve) -> Self {
         Self {
             relative_residual: stored.relative_residual,

@@ -10,15 +10,23 @@ mod sections;
 
 use super::ArtifactError;
 use super::stored::Numbers;
-use super::stored::evidence::{StoredEvidence, StoredMeasured};
+use super::stored::choices::StoredChoices;
+use super::stored::distance::StoredDistance;
+use super::stored::evidence::{RestOfModel, StoredEvidence, StoredMeasured};
+use super::stored::explanations::StoredExplanations;
 use super::stored::extras::{StoredErrorBars, StoredSpread, StoredStatistics};
 use super::stored::features::{
     StoredFrequencies, StoredKernel, StoredMapKind, StoredPrecision, feature_map, weight_matrix,
 };
 use super::stored::head::StoredHead;
-use super::stored::inputs::{StoredInputs, StoredMissingRule};
+use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations};
+use super::stored::insight::cross_validation::StoredCrossValidation;
+use super::stored::insight::individual_curves::StoredIndividualCurves;
+use super::stored::metric::{StoredMetricReport, StoredMetricRoot, StoredSearch};
 use super::stored::report::StoredReport;
-use crate::model::{FittedModel, Head, InputPipeline};
+use super::stored::selection::{StoredScales, StoredSelection, StoredTrials};
+use crate::model::{Explanations, FeatureTrials, FittedModel, Head, InputPipeline};
+use ndarray::Array2;
 use sections::{Section, Sections, write_section};
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +71,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     write_section(bytes, Section::Head, &StoredHead::from(&model.head))?;
     let inputs = InputSection { inputs: (&model.inputs).into(), missing: model.missing.into() };
     write_section(bytes, Section::Inputs, &inputs)?;
+    if let Some(notations) = StoredNotations::of(&model.inputs.encoding) {
+        write_section(bytes, Section::Notations, &notations)?;
+    }
     let features = FeatureSection {
         kernel: model.map.kernel.into(),
         map: model.map.kind.into(),
@@ -71,6 +82,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
         phases: (&model.map.phases).into(),
     };
     write_section(bytes, Section::Features, &features)?;
+    if let Some(scales) = &model.map.scales {
+        write_section(bytes, Section::Scales, &StoredScales::from(scales))?;
+    }
     let intercepts = (&model.intercepts).into();
     let weights = WeightSection { weights: model.weights.iter().copied().collect(), intercepts };
     write_section(bytes, Section::Weights, &weights)?;
@@ -91,7 +105,53 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     if let Some(evidence) = &model.evidence {
         write_section(bytes, Section::Evidence, &StoredEvidence::from(evidence))?;
     }
-    write_section(bytes, Section::Measured, &StoredMeasured::from(&model.measured))
+    write_section(bytes, Section::Measured, &StoredMeasured::from(&model.measured))?;
+    if let Some(selection) = &model.selection {
+        write_section(bytes, Section::Selection, &StoredSelection::from(selection))?;
+    }
+    if let Some(trials) = &model.trials {
+        write_section(bytes, Section::Trials, &StoredTrials::from(trials))?;
+    }
+    if let Some(root) = &model.inputs.metric_root {
+        write_section(bytes, Section::MetricRoot, &StoredMetricRoot { root: root.iter().copied().collect() })?;
+    }
+    if let Some(report) = &model.metric {
+        write_section(bytes, Section::MetricReport, &StoredMetricReport::from(report))?;
+    }
+    if let Some(report) = &model.search {
+        write_section(bytes, Section::Search, &StoredSearch::from(report))?;
+    }
+    if let Some(explanations) = &model.explanations {
+        write_section(bytes, Section::Explanations, &StoredExplanations::from(explanations))?;
+        if let Some(curves) = StoredIndividualCurves::of(explanations) {
+            write_section(bytes, Section::IndividualCurves, &curves)?;
+        }
+    }
+    if let Some(found) = &model.cross_validation {
+        write_section(bytes, Section::CrossValidation, &StoredCrossValidation::from(found))?;
+    }
+    let evidence = model.evidence.as_ref();
+    if let Some(choices) = evidence.and_then(|evidence| StoredChoices::of(evidence.choices, model.report.design_rows)) {
+        write_section(bytes, Section::Choices, &choices)?;
+    }
+    match StoredDistance::of(model) {
+        Some(distance) => write_section(bytes, Section::Distance, &distance),
+        None => Ok(()),
+    }
+}
+
+/// M^½ for d inputs.
+fn metric_root(stored: StoredMetricRoot, d: usize) -> Result<Array2<f64>, ArtifactError> {
+    let root = Array2::from_shape_vec((d, d), stored.root.into_owned());
+    root.map_err(|_| ArtifactError::Shape("metric and encoding"))
+}
+
+fn explanations(sections: &Sections) -> Result<Option<Explanations>, ArtifactError> {
+    let found = sections.find::<StoredExplanations>(Section::Explanations)?.map(Explanations::from);
+    Ok(match sections.find::<StoredIndividualCurves>(Section::IndividualCurves)? {
+        Some(curves) => found.map(|found| curves.add_to(found)),
+        None => found,
+    })
 }
 
 /// The model of a payload, not yet checked for soundness.
@@ -99,19 +159,48 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
     let sections = Sections::split(payload)?;
     let head = Head::from(sections.read::<StoredHead>(Section::Head)?);
     let InputSection { inputs, missing } = sections.read(Section::Inputs)?;
-    let inputs = InputPipeline::from(inputs);
+    let root = sections.find::<StoredMetricRoot>(Section::MetricRoot)?;
+    let mut inputs = InputPipeline::from(inputs);
+    if let Some(notations) = sections.find::<StoredNotations>(Section::Notations)?
+        && !notations.give_to(&mut inputs.encoding)
+    {
+        return Err(ArtifactError::Shape("notations and columns"));
+    }
+    inputs.metric_root = root.map(|stored| metric_root(stored, inputs.encoding.input_dim())).transpose()?;
     let FeatureSection { kernel, map, precision, frequencies, phases } = sections.read(Section::Features)?;
-    let map = feature_map(kernel, map, frequencies, phases, inputs.encoding.input_dim())?;
+    let mut map = feature_map(kernel, map, frequencies, phases, inputs.encoding.input_dim())?;
+    map.scales = sections.find::<StoredScales>(Section::Scales)?.map(Into::into);
     let WeightSection { weights, intercepts } = sections.read(Section::Weights)?;
     let IntervalSection { failure_probability, scales } = sections.read(Section::Intervals)?;
     let OriginSection { spec, dataset } = sections.read(Section::Origin)?;
-    Ok(FittedModel {
+    let precision = precision.into();
+    let chosen = sections.find::<StoredChoices>(Section::Choices)?;
+    let report = sections.read::<StoredReport>(Section::Report)?;
+    let report = report.of(chosen.as_ref().map_or(0, |chosen| chosen.design_rows));
+    let choices = chosen.map(|chosen| chosen.choices());
+    let selection = sections.find::<StoredSelection>(Section::Selection)?.map(Into::into);
+    let trials: Option<FeatureTrials> = sections.find::<StoredTrials>(Section::Trials)?.map(Into::into);
+    let per_draw = map.kind.columns_per_draw();
+    let rest = RestOfModel {
+        precision,
+        kernel: map.kernel,
+        head: &head,
+        report: &report,
+        spec,
+        choices,
+        selection: selection.as_ref(),
+        enough_features: trials.as_ref().and_then(|trials| trials.enough_draws(per_draw)),
+    };
+    let evidence = sections.find::<StoredEvidence>(Section::Evidence)?.map(|stored| stored.of(&rest));
+    let model = FittedModel {
         weights: weight_matrix(&map, head.output_count(), weights)?,
         head,
         inputs,
         missing: missing.into(),
         map,
-        precision: precision.into(),
+        selection,
+        trials,
+        precision,
         intercepts: intercepts.into_owned(),
         spread: sections.find::<StoredSpread>(Section::Spread)?.map(Into::into),
         error_bars: sections.find::<StoredErrorBars>(Section::ErrorBars)?.map(Into::into),
@@ -119,9 +208,17 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         statistics: sections.find::<StoredStatistics>(Section::Statistics)?.map(Into::into),
         spec: spec.to_owned(),
         dataset: dataset.to_owned(),
-        report: sections.read::<StoredReport>(Section::Report)?.into(),
+        report,
+        metric: sections.find::<StoredMetricReport>(Section::MetricReport)?.map(Into::into),
+        search: sections.find::<StoredSearch>(Section::Search)?.map(Into::into),
+        explanations: explanations(&sections)?,
+        cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),
         failure_probability,
-        evidence: sections.find::<StoredEvidence>(Section::Evidence)?.map(Into::into),
+        evidence,
         measured: sections.read::<StoredMeasured>(Section::Measured)?.into(),
+    };
+    Ok(match sections.find::<StoredDistance>(Section::Distance)? {
+        Some(distance) => distance.add_to(model),
+        None => model,
     })
 }

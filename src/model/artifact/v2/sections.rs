@@ -25,6 +25,7 @@ pub(super) enum Section {
     Head,
     Inputs,
     Features,
+    Scales,
     Weights,
     Spread,
     ErrorBars,
@@ -34,13 +35,25 @@ pub(super) enum Section {
     Report,
     Evidence,
     Measured,
+    Choices,
+    Selection,
+    Trials,
+    Distance,
+    MetricRoot,
+    MetricReport,
+    Explanations,
+    CrossValidation,
+    IndividualCurves,
+    Search,
+    Notations,
 }
 
 impl Section {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 24] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
+        Self::Scales,
         Self::Weights,
         Self::Spread,
         Self::ErrorBars,
@@ -50,6 +63,17 @@ impl Section {
         Self::Report,
         Self::Evidence,
         Self::Measured,
+        Self::Choices,
+        Self::Selection,
+        Self::Trials,
+        Self::Distance,
+        Self::MetricRoot,
+        Self::MetricReport,
+        Self::Explanations,
+        Self::CrossValidation,
+        Self::IndividualCurves,
+        Self::Search,
+        Self::Notations,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -57,6 +81,7 @@ impl Section {
             Self::Head => b"HEAD",
             Self::Inputs => b"INPT",
             Self::Features => b"FEAT",
+            Self::Scales => b"SCAL",
             Self::Weights => b"WGHT",
             Self::Spread => b"SPRD",
             Self::ErrorBars => b"EBAR",
@@ -66,13 +91,30 @@ impl Section {
             Self::Report => b"REPT",
             Self::Evidence => b"EVID",
             Self::Measured => b"MEAS",
+            Self::Choices => b"CHOI",
+            Self::Selection => b"SLCT",
+            Self::Trials => b"TRLS",
+            Self::Distance => b"DIST",
+            Self::MetricRoot => b"METR",
+            Self::MetricReport => b"METI",
+            Self::Explanations => b"EXPL",
+            Self::CrossValidation => b"XVAL",
+            Self::IndividualCurves => b"ICEC",
+            Self::Search => b"SRCH",
+            Self::Notations => b"NOTA",
         }
     }
 
     /// Without these a prediction would be wrong; a reader that only predicts can skip the others.
     fn flags(self) -> u32 {
         match self {
-            Self::Head | Self::Inputs | Self::Features | Self::Weights => REQUIRED,
+            Self::Head
+            | Self::Inputs
+            | Self::Features
+            | Self::Scales
+            | Self::Weights
+            | Self::MetricRoot
+            | Self::Notations => REQUIRED,
             Self::Spread
             | Self::ErrorBars
             | Self::Intervals
@@ -80,7 +122,16 @@ impl Section {
             | Self::Origin
             | Self::Report
             | Self::Evidence
-            | Self::Measured => 0,
+            | Self::Measured
+            | Self::Choices
+            | Self::Selection
+            | Self::Trials
+            | Self::Distance
+            | Self::MetricReport
+            | Self::Explanations
+            | Self::CrossValidation
+            | Self::IndividualCurves
+            | Self::Search => 0,
         }
     }
 

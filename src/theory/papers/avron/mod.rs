@@ -13,6 +13,9 @@
 //! **Departures.** The paper has κ = 1. Inside the logarithm, min(n, b/λ) ≥ s_λ is used if the dimension of the
 //! kernel was not measured, because that of few features is too small. ‖K‖₂ ≥ nλ is checked by a lower bound.
 
+/// Theorem 8: how many features plain sampling cannot do without.
+pub mod lower_bound;
+
 /// Lemma 2: how much risk the approximation adds.
 pub mod risk_inflation;
 
@@ -63,7 +66,7 @@ pub fn lemma6(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(b) = evidence.feature_bound else {
         return LEMMA6.unavailable(evidence.features_bounded());
     };
-    let Some((dimension, _)) = evidence.effective_dimension() else {
+    let Some((dimension, _)) = evidence.leverage_sum() else {
         return LEMMA6.unmeasured(Lack::Dimension, conditions(evidence, evidence.draws_by_leverage()));
     };
     spectral(LEMMA6, evidence, failure_probability, dimension, b, evidence.draws_by_leverage())
@@ -116,7 +119,7 @@ fn conditions(evidence: &Evidence, draws: Assumption) -> Vec<Assumption> {
 fn spectral(source: Source, evidence: &Evidence, rho: f64, sum: f64, b: f64, draws: Assumption) -> Guarantee {
     let (dimension, uncertain) = evidence.dimension_at_most(b);
     // For draws by leverage the sum is the dimension, estimated from the features if that of the kernel is unknown.
-    let by_leverage = source.id == LEMMA6.id && evidence.effective_dimension().is_some_and(|(_, exact)| !exact);
+    let by_leverage = source.id == LEMMA6.id && evidence.leverage_sum().is_some_and(|(_, exact)| !exact);
     let delta = delta_for_draws(sum, dimension, evidence.draw_count, rho);
     let needed = evidence.columns_of(draws_for_delta(sum, dimension, LARGEST_DELTA, rho));
     let mut inputs = evidence.inputs(rho);
@@ -243,7 +246,7 @@ mod tests {
     fn features_that_are_not_drawn_by_leverage_are_refused_before_anything_is_measured() {
         let found = lemma6(&ridge_fit(), 0.05);
         assert_eq!(found.lacks, None);
-        assert!(found.statement.ends_with("Sampling by leverage is not offered yet."), "{}", found.statement);
+        assert!(found.statement.ends_with("Use sampling leverage."), "{}", found.statement);
         let weighted = theorem7(&Evidence { rows_weighted: true, ..known(2_000) }, 0.05);
         assert!(weighted.statement.ends_with("Train without weights."), "{}", weighted.statement);
         assert!(!weighted.statement.contains("features at this lambda"), "{}", weighted.statement);

@@ -59,15 +59,15 @@ pub fn noise_variance(
 pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     let Some(variance) = evidence.target_mean_square else { return LEMMA2.unavailable(evidence.is_not_ridge()) };
     let Some((exact, fitted)) = evidence.exact.as_ref().and_then(|exact| Some((exact, exact.fitted_square?))) else {
-        return LEMMA2.unmeasured(Lack::ExactSolution, vec![norm_at_least_one(evidence)]);
+        return LEMMA2.unmeasured(Lack::ExactSolution, known(evidence));
     };
     let Some(kernel) = &evidence.kernel else {
-        return LEMMA2.unmeasured(Lack::Dimension, vec![norm_at_least_one(evidence)]);
+        return LEMMA2.unmeasured(Lack::Dimension, known(evidence));
     };
     let dimension = kernel.dimension.value;
     let measured = kernel.spectral_delta.filter(|delta| *delta < 1.0);
     let Some(delta) = measured.or_else(|| proved_delta(evidence, failure_probability)) else {
-        return LEMMA2.unmeasured(Lack::SpectralDelta, vec![norm_at_least_one(evidence)]);
+        return LEMMA2.unmeasured(Lack::SpectralDelta, known(evidence));
     };
     let n = evidence.sample_count;
     let noise = noise_variance(n, evidence.ridge, variance, exact.quadratic_form, fitted, dimension);
@@ -89,15 +89,17 @@ pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         ("bias", risk.bias),
         ("exact_risk", risk.of_the_exact_method(n)),
     ]);
+    let mut assumptions = vec![
+        approximation,
+        norm_at_least_one(evidence),
+        Assumption::assumed("a true function equal to the exact fit, and noise equal to its residuals"),
+        Assumption::assumed("independent noise of constant variance"),
+    ];
+    assumptions.extend(evidence.choices_ignore_the_targets());
     LEMMA2.guarantee(Finding {
         value: Some(value),
         informative: true,
-        assumptions: vec![
-            approximation,
-            norm_at_least_one(evidence),
-            Assumption::assumed("a true function equal to the exact fit, and noise equal to its residuals"),
-            Assumption::assumed("independent noise of constant variance"),
-        ],
+        assumptions,
         inputs,
         estimated,
         wording: Wording {
@@ -110,6 +112,11 @@ pub fn lemma2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         },
         ..Finding::default()
     })
+}
+
+/// What can be decided without a measurement.
+fn known(evidence: &Evidence) -> Vec<Assumption> {
+    [norm_at_least_one(evidence)].into_iter().chain(evidence.choices_ignore_the_targets()).collect()
 }
 
 /// Δ is checked if it was measured on all rows. On some of the rows it is an estimate, and a proved Δ is only as good as

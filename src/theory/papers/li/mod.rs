@@ -24,8 +24,9 @@ mod theorem2;
 
 pub use draws::{EnoughDraws, enough_draws};
 pub use theorem2::{RStar, r_star, theorem2};
-pub(crate) use theorem2::{describe_decay, describe_rate};
+pub(crate) use theorem2::{describe_decay, describe_minimax_rate, describe_rate};
 
+use crate::theory::spectrum::decay;
 use crate::theory::statement::guarantee::{Finding, Source};
 use crate::theory::statement::words::{Wording, percent, rounded_up};
 use crate::theory::{Assumption, AssumptionState, Evidence, Form, Guarantee, Lack, LossKind, SamplingKind};
@@ -40,7 +41,7 @@ const COROLLARY1: Source = Source { id: "li.corollary1", paper: "Li 2022, Coroll
 const COROLLARY2: Source = Source { id: "li.corollary2", paper: "Li 2022, Corollary 2, constant repaired", ..THEOREM1 };
 
 /// Whether a loss has the Lipschitz constant 1.
-fn lipschitz(loss: LossKind) -> Assumption {
+pub(crate) fn lipschitz(loss: LossKind) -> Assumption {
     match loss {
         LossKind::Logistic | LossKind::Hinge => {
             Assumption::checked(format!("a Lipschitz loss: the {} loss has the constant 1", loss.name()))
@@ -125,7 +126,7 @@ impl Condition {
         assumptions.extend(evidence.rows_and_choices());
         let dimension = b / evidence.ridge;
         let mut estimated = Vec::new();
-        let leverage_sum = match (by_leverage, evidence.effective_dimension()) {
+        let leverage_sum = match (by_leverage, evidence.leverage_sum()) {
             (false, _) => b / evidence.ridge,
             (true, Some((dimension, exact))) => {
                 estimated.extend((!exact).then_some("leverage_sum"));
@@ -183,9 +184,18 @@ fn requirement(source: Source, evidence: &Evidence, delta: f64, by_leverage: boo
                 percent(delta),
                 evidence.feature_count
             ),
+            comparison: table1_row(evidence, by_leverage),
             ..Wording::default()
         },
     })
+}
+
+/// The row of the paper's Table 1 for the spectrum of the features or of their pool, if it is known.
+fn table1_row(evidence: &Evidence, by_leverage: bool) -> String {
+    let pool = evidence.pool.as_ref().map(|pool| &pool.spectrum).filter(|spectrum| !spectrum.is_empty());
+    let Some(spectrum) = evidence.spectrum.as_ref().or(pool) else { return String::new() };
+    let decay = decay(spectrum, evidence.spectrum_floor, evidence.sample_count);
+    decay.map_or(String::new(), |decay| format!("; {}", describe_minimax_rate(decay, by_leverage)))
 }
 
 #[cfg(test)]
@@ -244,7 +254,7 @@ mod tests {
         assert!(!weighted.statement.contains("features at this lambda"), "{}", weighted.statement);
         let plain = corollary2(&enough, 0.05);
         assert_eq!(plain.lacks, None);
-        assert!(plain.statement.ends_with("is not offered yet."), "{}", plain.statement);
+        assert!(plain.statement.ends_with("Use sampling leverage."), "{}", plain.statement);
     }
 
     /// d(λ) ≤ κ²/λ = 2e5 inside the logarithm, although there are only 300 rows; by hand (32/3)·2e5·log(16·2e5/0.05).

@@ -86,6 +86,24 @@ pub fn theorem2(evidence: &Evidence, failure_probability: f64) -> Guarantee {
     })
 }
 
+/// The row of the paper's Table 1 for a spectrum, at r = ½: the features that keep the rate 1/√n.
+pub(crate) fn describe_minimax_rate(decay: Decay, by_leverage: bool) -> String {
+    let features = match (decay, by_leverage) {
+        (Decay::FiniteRank(_), false) => "n".to_owned(),
+        (Decay::FiniteRank(_), true) => "1".to_owned(),
+        (Decay::Exponential(_), false) => "n log(log(n))".to_owned(),
+        (Decay::Exponential(_), true) => "log(n) log(log(n))".to_owned(),
+        (Decay::Polynomial(_), false) => "n log(n)".to_owned(),
+        (Decay::Polynomial(fit), true) => format!("n^{:.2} log(n)", fit.exponent.max(1.0).recip()),
+    };
+    let (decay, sampling) = (describe_decay(decay), sampling_words(by_leverage));
+    format!("{decay}; by Table 1 the learning rate 1/sqrt(n) needs on the order of {features} features {sampling}")
+}
+
+fn sampling_words(by_leverage: bool) -> &'static str {
+    if by_leverage { "drawn by leverage" } else { "drawn from the kernel" }
+}
+
 /// The row of the paper's Table 2 for a spectrum, at r = ½.
 pub(crate) fn describe_rate(decay: Decay, by_leverage: bool) -> String {
     let (rate, features) = match (decay, by_leverage) {
@@ -96,8 +114,7 @@ pub(crate) fn describe_rate(decay: Decay, by_leverage: bool) -> String {
         (Decay::Polynomial(_), false) => ("1/sqrt(n)", "n log(n)".to_owned()),
         (Decay::Polynomial(fit), true) => ("1/sqrt(n)", format!("n^{:.2} log(n)", fit.exponent.recip())),
     };
-    let sampling = if by_leverage { "drawn by leverage" } else { "drawn from the kernel" };
-    let decay = describe_decay(decay);
+    let (decay, sampling) = (describe_decay(decay), sampling_words(by_leverage));
     format!("{decay}; the learning rate is then {rate}, given on the order of {features} features {sampling}")
 }
 

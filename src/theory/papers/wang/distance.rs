@@ -41,6 +41,17 @@ impl Distance {
         self.bound.filter(|bound| bound.is_finite() && probability > 0.0).map_or(Vec::new(), of_bound)
     }
 
+    /// Whether the bound for the features of this model is below the target variance. Without one, at δ ≥ ½, whether the
+    /// bound on the mean over draws is.
+    pub(crate) fn is_informative(&self, variance: f64) -> bool {
+        self.bound.is_some_and(|bound| bound / self.draw_share() < variance)
+    }
+
+    /// δ', the share of draws that may exceed the bound for this draw; 1 where only the mean over draws is bounded.
+    pub(crate) fn draw_share(&self) -> f64 {
+        if self.failure_probability < 0.5 { self.failure_probability } else { 1.0 }
+    }
+
     pub(crate) fn wording(self, evidence: &Evidence) -> Wording {
         let delta = self.failure_probability;
         let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
@@ -67,7 +78,15 @@ impl Distance {
             ),
             comparison: format!("; the target variance is {variance}"),
             detail,
-            uninformative: format!("The bound is not below the target variance, {variance}. {remedy}"),
+            uninformative: match self.for_this_draw()[..] {
+                [(_, bound), _] => format!(
+                    "For the features of this model it becomes {} with probability at least {}, which is not below the \
+                     target variance, {variance}. {remedy}",
+                    rounded_up(bound),
+                    percent(2.0 * delta)
+                ),
+                _ => format!("The bound is not below the target variance, {variance}. {remedy}"),
+            },
         }
     }
 }

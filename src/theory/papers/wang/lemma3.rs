@@ -48,11 +48,15 @@ pub fn lemma3(evidence: &Evidence, failure_probability: f64) -> Guarantee {
         return LEMMA3.unavailable(evidence.features_bounded());
     };
     let (n, s) = (evidence.sample_count, evidence.feature_count);
-    let epsilon = epsilon_bernstein(b, n, s, failure_probability);
+    // λ plays no part, so a list of λ costs nothing.
+    let kernels = evidence.choices.kernels();
+    let event_delta = failure_probability / kernels;
+    let epsilon = epsilon_bernstein(b, n, s, event_delta);
     let mut assumptions = vec![evidence.features_bounded(), evidence.features_ignore_the_rows()];
-    assumptions.extend(evidence.rows_and_choices());
+    assumptions.extend(evidence.rows_and_listed_choices(kernels));
     let mut inputs = evidence.inputs(failure_probability);
-    inputs.insert("epsilon_printed", epsilon_two_sided(b, n, s, failure_probability));
+    inputs.insert("epsilon_printed", epsilon_two_sided(b, n, s, event_delta));
+    inputs.extend((kernels > 1.0).then_some(("kernels", kernels)));
     LEMMA3.guarantee(Finding {
         value: Some(epsilon),
         informative: epsilon < b,

@@ -92,7 +92,7 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
     let value = exact.quadratic_form / evidence.feature_count as f64;
     EQ31.guarantee(Finding {
         value: Some(value),
-        informative: true,
+        informative: value < variance,
         assumptions,
         inputs: [("q", exact.quadratic_form), ("s", evidence.feature_count as f64)].into(),
         wording: Wording {
@@ -103,6 +103,7 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
                 rounded_up(value)
             ),
             comparison: format!("; the target variance is {}", rounded_up(variance)),
+            uninformative: format!("This is not below the target variance, {}.", rounded_up(variance)),
             ..Wording::default()
         },
         ..Finding::default()
@@ -131,34 +132,39 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     let (n, s) = (evidence.sample_count, evidence.feature_count);
     let mut inputs = evidence.inputs(failure_probability);
     let mut assumptions = Vec::new();
+    // The event at one λ is that at every larger one, so a list of λ costs nothing.
+    let kernels = evidence.choices.kernels();
+    let event_delta = failure_probability / kernels;
+    inputs.extend((kernels > 1.0).then_some(("kernels", kernels)));
     if let Some(b) = evidence.feature_bound {
-        let need = threshold(b, n, s, failure_probability);
+        let need = threshold(b, n, s, event_delta);
         let text = "a large enough lambda by the formula min(b, b(l/3n + sqrt((l/3n)^2 + 2l/n))) with l = log(s/delta)";
         let shown = if bound.is_some() { " The value shown is the result of the formula, not a bound." } else { "" };
         let remedy = format!("Use lambda ≥ {}.{shown}", rounded_up(need));
         assumptions.push(Assumption::at_least(text, evidence.ridge, need).with_remedy(remedy));
-        inputs.insert("threshold_printed", threshold_printed(b, n, s, failure_probability));
-        inputs.insert("threshold_proof", threshold_proof(b, n, s, failure_probability));
-        inputs.insert("threshold_bernstein", threshold_bernstein(b, n, s, failure_probability));
+        inputs.insert("threshold_printed", threshold_printed(b, n, s, event_delta));
+        inputs.insert("threshold_proof", threshold_proof(b, n, s, event_delta));
+        inputs.insert("threshold_bernstein", threshold_bernstein(b, n, s, event_delta));
     }
     assumptions.push(evidence.features_bounded());
     assumptions.push(evidence.features_unbiased());
     assumptions.push(evidence.draws_from_the_kernel());
-    assumptions.extend(evidence.rows_and_choices());
+    assumptions.extend(evidence.rows_and_listed_choices(kernels));
     let variance = evidence.target_mean_square.unwrap_or(0.0);
     // The bound decreases like 1/m, while the λ it requires grows with the logarithm of s. A bound equal to the variance
     // is not informative yet.
-    let columns = bound.map(|bound| evidence.columns_of((bound / variance * evidence.draw_count as f64).floor() + 1.0));
+    let mut distance = Distance { bound, failure_probability, columns: None };
+    let goal = variance * distance.draw_share();
+    let columns = bound.map(|bound| evidence.columns_of((bound / goal * evidence.draw_count as f64).floor() + 1.0));
     let covered = |columns: &f64| {
-        let need = evidence.feature_bound.map(|b| threshold(b, n, *columns as usize, failure_probability));
+        let need = evidence.feature_bound.map(|b| threshold(b, n, *columns as usize, event_delta));
         need.is_some_and(|need| evidence.ridge >= need)
     };
-    let columns = columns.filter(covered);
-    let distance = Distance { bound, failure_probability, columns };
+    distance.columns = columns.filter(covered);
     inputs.extend(distance.for_this_draw());
     Finding {
         value: bound,
-        informative: bound.is_some_and(|bound| bound < variance),
+        informative: distance.is_informative(variance),
         failure_probability: Some(failure_probability),
         assumptions,
         inputs,
@@ -215,35 +221,38 @@ mod tests {
         assert_eq!((unbounded.status, unbounded.value), (Status::NotApplicable, None));
     }
 
-    /// 4·2·20/0.31 = 516.1 draws are more than the 200 there are; 517 are enough.
+    /// For the features of one model Markov's inequality divides by δ: 4·2·20/(0.31·0.05) = 10,322.6 draws are more than
+    /// the 200 there are; 10,323 are enough.
     #[test]
     fn a_bound_above_the_variance_is_vacuous_and_says_how_many_features_are_enough() {
         let evidence = Evidence { exact: Some(exact(20.0, 1.0)), ..evidence() };
         let empty = theorem1(&evidence, 0.05);
         assert_eq!(empty.status, Status::Vacuous);
-        assert!(empty.statement.contains("517 features at this lambda"), "{}", empty.statement);
-        let enough = Evidence { feature_count: 517, draw_count: 517, ..evidence.clone() };
+        assert!(empty.statement.contains("10323 features at this lambda"), "{}", empty.statement);
+        let enough = Evidence { feature_count: 10_323, draw_count: 10_323, ..evidence.clone() };
         assert_eq!(theorem1(&enough, 0.05).status, Status::Conditional);
         let pair = Evidence { feature_bound: Some(1.0), draw_count: 100, ..evidence };
-        assert!(theorem1(&pair, 0.05).statement.contains("518 features"), "{}", theorem1(&pair, 0.05).statement);
+        assert!(theorem1(&pair, 0.05).statement.contains("10324 features"), "{}", theorem1(&pair, 0.05).statement);
     }
 
-    /// b = 1, m = 2 and λ = ½ make Remark 1 the variance itself: one draw more is below it.
+    /// b = 1, m = 8 and λ = ½ make Remark 1 a quarter of the variance, and at δ = ¼ the bound for one draw the variance
+    /// itself: one draw more is below it.
     #[test]
     fn a_bound_equal_to_the_variance_is_vacuous_and_one_more_draw_is_enough() {
         let evidence = Evidence {
             feature_bound: Some(1.0),
-            feature_count: 4,
-            draw_count: 2,
+            feature_count: 16,
+            draw_count: 8,
             ridge: 0.5,
             sample_count: 10_000,
             ..ridge_fit()
         };
-        let empty = remark1(&evidence, 0.05);
-        assert_eq!((empty.value, empty.status), (evidence.target_mean_square, Status::Vacuous));
-        assert!(empty.statement.contains("6 features at this lambda"), "{}", empty.statement);
-        let more = Evidence { feature_count: 6, draw_count: 3, ..evidence };
-        assert_eq!(remark1(&more, 0.05).status, Status::Conditional);
+        let empty = remark1(&evidence, 0.25);
+        assert_eq!(empty.inputs.get("bound_for_this_draw"), evidence.target_mean_square.as_ref());
+        assert_eq!(empty.status, Status::Vacuous);
+        assert!(empty.statement.contains("18 features at this lambda"), "{}", empty.statement);
+        let more = Evidence { feature_count: 18, draw_count: 9, ..evidence };
+        assert_eq!(remark1(&more, 0.25).status, Status::Conditional);
     }
 
     #[test]
@@ -266,6 +275,19 @@ mod tests {
         let small = theorem1_sharp(&Evidence { ridge: 0.29, ..unsolved }, 0.05);
         assert_eq!(small.lacks, None);
         assert!(small.statement.ends_with("Use lambda ≥ 0.4891."), "{}", small.statement);
+    }
+
+    /// With N kernels the threshold is that of δ/N, the probability stays 1 − δ, and a list of λ costs nothing.
+    #[test]
+    fn a_list_of_kernels_is_paid_for_in_the_threshold() {
+        let listed = |kernels, lambdas| {
+            let choices = crate::theory::Choices::FromList { kernels, lambdas };
+            theorem1(&Evidence { choices, ..evidence() }, 0.05)
+        };
+        let (one, many) = (listed(1, 35), listed(81, 35));
+        assert_eq!(one.assumptions[0].need, theorem1(&evidence(), 0.05).assumptions[0].need);
+        assert_eq!(many.assumptions[0].need, theorem1(&evidence(), 0.05 / 81.0).assumptions[0].need);
+        assert_eq!((many.probability, one.status), (Some(0.95), Status::Conditional));
     }
 
     /// 4·2/200·0.037 = 0.00148 on average; 20 times that for one draw, with δ = δ' = 5%.

@@ -1,0 +1,60 @@
+//! The start page: what is here, what is running, and the way to a first model.
+
+use super::jobs::JobRow;
+use super::models::ModelRow;
+use super::{items, text};
+use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::backend::Backend;
+use crate::api::console::display::count;
+use crate::api::console::page::{Frame, Section, html};
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+/// Rows of each list on the page.
+const SHOWN: usize = 5;
+
+#[derive(Template)]
+#[template(path = "start.html")]
+struct StartPage {
+    frame: Frame,
+    /// (name, address, rows).
+    datasets: Vec<(String, String, String)>,
+    models: Vec<ModelRow>,
+    model_count: String,
+    jobs: Vec<JobRow>,
+    running: usize,
+    /// The first step that is still to do, from 1; 4 if all are done.
+    step: usize,
+}
+
+/// `GET /`.
+pub(in crate::api::console) async fn show(State(backend): State<Backend>, api: ApiClient) -> Result<Response, Refusal> {
+    let frame = Frame::load(&api, &backend, "Start", Section::Start).await?;
+    let datasets = api.get(&format!("/api/v1/datasets?limit={SHOWN}")).await?;
+    let models = api.get("/api/v1/models").await?;
+    let jobs = api.get(&format!("/api/v1/jobs?limit={SHOWN}")).await?;
+    let running = api.get("/api/v1/jobs?status=running&limit=50").await?;
+    let datasets: Vec<_> = items(&datasets["datasets"])
+        .map(|item| (text(&item["name"]), text(&item["id"]), count(item["rows"].as_u64().unwrap_or(0))))
+        .collect();
+    let model_count = models["models"].as_array().map_or(0, Vec::len);
+    let jobs: Vec<JobRow> = items(&jobs["jobs"]).map(JobRow::of).collect();
+    let step = match (datasets.is_empty(), model_count) {
+        (true, 0) => 1,
+        (false, 0) => 2,
+        (_, 1) => 3,
+        _ => 4,
+    };
+    let page = StartPage {
+        frame,
+        models: items(&models["models"]).take(SHOWN).map(ModelRow::of).collect(),
+        model_count: count(model_count as u64),
+        running: items(&running["jobs"]).count(),
+        datasets,
+        jobs,
+        step,
+    };
+    Ok(html(StatusCode::OK, &page))
+}

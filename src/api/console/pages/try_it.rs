@@ -1,0 +1,218 @@
+//! A prediction from a form that is made of the model's columns. The form is in the address, so that a prediction can be
+//! shared, and nothing is changed by it.
+
+use super::{items, text};
+use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::backend::Backend;
+use crate::api::console::display::{number, percent, rounded};
+use crate::api::console::page::{Frame, Section, html, segment};
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// One input of the form.
+struct Input {
+    /// c0, c1 and so on: names of columns are anybody's.
+    field: String,
+    name: String,
+    kind: InputKind,
+    value: String,
+}
+
+enum InputKind {
+    Number { low: String, high: String },
+    Options(Vec<String>),
+}
+
+/// What a column adds to the prediction.
+struct Contribution {
+    column: String,
+    value: String,
+    is_negative: bool,
+    /// From 0 to 100, of the largest.
+    size: u32,
+}
+
+struct Outcome {
+    /// The value or the label.
+    answer: String,
+    lines: Vec<(&'static str, String)>,
+    probabilities: Vec<(String, String, u32)>,
+    baseline: Option<String>,
+    contributions: Vec<Contribution>,
+}
+
+#[derive(Template)]
+#[template(path = "try.html")]
+struct TryPage {
+    frame: Frame,
+    name: String,
+    link: String,
+    version: u64,
+    target: String,
+    inputs: Vec<Input>,
+    outcome: Option<Outcome>,
+    refusal: Option<Refusal>,
+}
+
+/// `GET /models/{model}/try`.
+pub(in crate::api::console) async fn show(
+    State(backend): State<Backend>,
+    api: ApiClient,
+    Path(model): Path<String>,
+    Query(given): Query<HashMap<String, String>>,
+) -> Result<Response, Refusal> {
+    let link = segment(&model);
+    let described = api.get(&format!("/api/v1/models/{link}")).await?;
+    let latest = &described["latest"];
+    let ranges = api.get(&format!("/api/v1/models/{link}/explanations")).await?;
+    let name = text(&described["name"]);
+    let frame = Frame::load(&api, &backend, &format!("Try {name}"), Section::Models).await?;
+    let inputs: Vec<Input> =
+        items(&latest["columns"]).enumerate().map(|column| input(column, latest, &ranges, &given)).collect();
+    let outputs: Vec<&Value> = items(&latest["outputs"]).filter(|output| *output != "spread").collect();
+    let request = json!({"rows": [inputs.iter().map(Input::to_json).collect::<Vec<_>>()], "outputs": outputs});
+    let predicted = api.send_json(Method::POST, &format!("/api/v1/models/{link}/predict"), &request).await;
+    let (outcome, refusal) = match predicted {
+        Ok(answer) => (Some(Outcome::of(&answer["predictions"][0])), None),
+        Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return Err(refusal),
+        Err(refusal) => (None, Some(refusal)),
+    };
+    let page = TryPage {
+        frame,
+        version: latest["version"].as_u64().unwrap_or(0),
+        target: text(&latest["target"]),
+        name,
+        link,
+        inputs,
+        outcome,
+        refusal,
+    };
+    Ok(html(StatusCode::OK, &page))
+}
+
+fn input(
+    (index, column): (usize, &Value),
+    latest: &Value,
+    explanations: &Value,
+    given: &HashMap<String, String>,
+) -> Input {
+    let field = format!("c{index}");
+    let example = &latest["example_row"][index];
+    let kind = match column["kind"].as_str() {
+        Some("boolean") => InputKind::Options(vec!["true".into(), "false".into()]),
+        Some("categorical") => InputKind::Options(items(&column["levels"]).map(text).collect()),
+        _ => {
+            let points = &explanations["columns"][index]["partial_dependence"]["points"];
+            let ends = points.as_array().and_then(|points| Some((points.first()?.as_f64()?, points.last()?.as_f64()?)));
+            let text = |end: f64| format!("{end}");
+            InputKind::Number {
+                low: ends.map(|(low, _)| text(low)).unwrap_or_default(),
+                high: ends.map(|(_, high)| text(high)).unwrap_or_default(),
+            }
+        }
+    };
+    let default = match example {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.as_f64().map(|value| rounded(value).to_string()).unwrap_or_default(),
+        other => other.to_string(),
+    };
+    Input { value: given.get(&field).cloned().unwrap_or(default), name: text(&column["name"]), field, kind }
+}
+
+impl Input {
+    fn is_slider(&self) -> bool {
+        matches!(&self.kind, InputKind::Number { low, .. } if !low.is_empty())
+    }
+
+    /// Its value as rows have it; an empty one is missing, and what is no number is left to the API to explain.
+    fn to_json(&self) -> Value {
+        let value = self.value.trim();
+        match &self.kind {
+            _ if value.is_empty() => Value::Null,
+            InputKind::Number { .. } => value.parse::<f64>().map_or_else(|_| json!(value), |number| json!(number)),
+            InputKind::Options(options) if options.len() == 2 && options[0] == "true" && options[1] == "false" => {
+                json!(value == "true")
+            }
+            InputKind::Options(_) => json!(value),
+        }
+    }
+}
+
+impl Outcome {
+    fn of(prediction: &Value) -> Self {
+        let bare = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.as_f64().map_or_else(|| other.to_string(), number),
+        };
+        let answer =
+            [&prediction["value"], &prediction["label"], prediction].into_iter().find(|value| !value.is_null());
+        let contributions = &prediction["contributions"];
+        Self {
+            answer: answer.map(bare).unwrap_or_default(),
+            lines: lines(prediction),
+            probabilities: probabilities(&prediction["probabilities"]),
+            baseline: contributions["baseline"].as_f64().map(number),
+            contributions: ranked(&contributions["columns"]),
+        }
+    }
+}
+
+/// Interval, error bars and label set, in words.
+fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
+    let interval = &prediction["interval"];
+    let bounds = interval["low"].as_f64().zip(interval["high"].as_f64());
+    let coverage = interval["coverage"].as_f64().map_or_else(|| "the chosen share".into(), percent);
+    let bar = |value: &Value| value.as_f64().map(|bar| format!("± {}", number(bar)));
+    let set: Vec<String> =
+        items(&prediction["label_set"]["labels"]).chain(items(&prediction["label_set"])).map(text).collect();
+    let found = [
+        (
+            "Interval",
+            bounds.map(|(low, high)| {
+                format!(
+                    "{} to {}; contains the true value with probability at least {coverage} if new rows are like the old ones",
+                    number(low),
+                    number(high)
+                )
+            }),
+        ),
+        ("Error bar", bar(&prediction["error_bar"]).map(|bar| format!("{bar} from the random features (estimated)"))),
+        (
+            "Certified error bar",
+            bar(&prediction["certified_error_bar"]).map(|bar| format!("{bar} from the random features (proved for the share of inputs that the page of the model states)")),
+        ),
+        ("Label set", (!set.is_empty()).then(|| set.join(", "))),
+    ];
+    found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn probabilities(found: &Value) -> Vec<(String, String, u32)> {
+    let share = |(label, value): (&String, &Value)| {
+        let value = value.as_f64().unwrap_or(0.0);
+        (label.clone(), percent(value), (value * 100.0) as u32)
+    };
+    found.as_object().into_iter().flatten().map(share).collect()
+}
+
+/// The largest first.
+fn ranked(columns: &Value) -> Vec<Contribution> {
+    let mut found: Vec<(String, f64)> = columns
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(column, value)| Some((column.clone(), value.as_f64()?)))
+        .collect();
+    found.sort_by(|left, right| right.1.abs().total_cmp(&left.1.abs()));
+    let largest = found.first().map_or(1.0, |(_, value)| value.abs()).max(f64::MIN_POSITIVE);
+    let row = |(column, value): (String, f64)| Contribution {
+        column,
+        value: if value > 0.0 { format!("+{}", number(value)) } else { number(value) },
+        is_negative: value < 0.0,
+        size: (value.abs() / largest * 100.0).round() as u32,
+    };
+    found.into_iter().map(row).collect()
+}

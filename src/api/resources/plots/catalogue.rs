@@ -1,0 +1,90 @@
+//! The plots that there are.
+
+/// A plot of a version of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlotName {
+    ErrorByFeatures,
+    LambdaPath,
+    Spectrum,
+    Leverage,
+    Coverage,
+    Reliability,
+    Confusion,
+    Importance,
+    PartialDependence,
+    MetricByRound,
+}
+
+/// Why a plot is not there.
+#[derive(Debug)]
+pub(super) enum Absent {
+    /// What it shows was not measured: why, and what to do.
+    NotMeasured(String),
+    /// The column that was asked for is not one of the model's.
+    NoColumn(String),
+}
+
+impl Absent {
+    pub(super) fn reason(&self) -> &str {
+        match self {
+            Self::NotMeasured(reason) | Self::NoColumn(reason) => reason,
+        }
+    }
+}
+
+/// A plot is not there because of this.
+pub(super) fn absent<T>(reason: &str) -> Result<T, Absent> {
+    Err(Absent::NotMeasured(reason.to_owned()))
+}
+
+impl PlotName {
+    /// In the order of a page.
+    pub(super) const ALL: [Self; 10] = [
+        Self::ErrorByFeatures,
+        Self::Importance,
+        Self::PartialDependence,
+        Self::Confusion,
+        Self::Reliability,
+        Self::Coverage,
+        Self::LambdaPath,
+        Self::Spectrum,
+        Self::Leverage,
+        Self::MetricByRound,
+    ];
+
+    /// As in a path.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::ErrorByFeatures => "error-by-features",
+            Self::LambdaPath => "lambda-path",
+            Self::Spectrum => "spectrum",
+            Self::Leverage => "leverage",
+            Self::Coverage => "coverage",
+            Self::Reliability => "reliability",
+            Self::Confusion => "confusion",
+            Self::Importance => "importance",
+            Self::PartialDependence => "partial-dependence",
+            Self::MetricByRound => "metric-by-round",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|plot| plot.name() == name)
+    }
+
+    /// Above the picture, unless that is more precise.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::ErrorByFeatures => "Distance to the exact method by number of features",
+            Self::LambdaPath => "Error by regularisation λ",
+            Self::Spectrum => "Spectrum of the features",
+            Self::Leverage => "Largest leverage by λ",
+            Self::Coverage => "Width of intervals by coverage",
+            Self::Reliability => "Reliability of probabilities",
+            Self::Confusion => "Confusion matrix",
+            Self::Importance => "Importance of columns",
+            Self::PartialDependence => "Partial dependence",
+            Self::MetricByRound => "Error by round of learning the metric",
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Plots of bounds, spectra and interval widths.
+
+use super::catalogue::{Absent, PlotName, absent};
+use crate::model::FittedModel;
+use crate::plots::{Axis, Drawing, Plot, Scale, Spot, Trace, XyChart};
+use crate::theory::ours::certificate::COVERED_SHARE;
+use crate::theory::ours::conformal::conformal_quantile;
+use crate::theory::plan::plan;
+use crate::theory::{self, Form, Guarantee, RowAccess, SpectralProfile, Status, spectral_profile};
+use crate::training::PlanRequest;
+use serde_json::json;
+
+/// Shares of the targets' variance at which the planner is asked for the features that a theorem needs.
+const TARGETS: [f64; 9] = [1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4];
+
+/// Proved, estimated and measured distance to the exact method, by the number of features.
+pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
+    let Some(evidence) = model.evidence.as_ref().filter(|_| !model.is_exact()) else {
+        return absent("the distance to the exact method is known for ridge regression on random features only");
+    };
+    let features = model.report.feature_count as f64;
+    let found = theory::guarantees(evidence, model.failure_probability, COVERED_SHARE, &model.circumstances(rows));
+    let measurements = model.measurements();
+    let mut traces = planned(model);
+    let of_this_model = |guarantee: &&Guarantee| {
+        guarantee.id == "bochner.certificate_mean"
+            && guarantee.form == Form::Bound
+            && guarantee.status != Status::NotApplicable
+    };
+    if let Some(bound) = found.guarantees.iter().find(of_this_model).and_then(|guarantee| guarantee.value) {
+        traces.push(marks("Proved for this model", Spot::plain(features, bound)));
+    }
+    if let Some(estimate) = measurements["jackknife_error"].as_f64() {
+        let interval = &measurements["jackknife_interval"];
+        let interval = interval[0].as_f64().zip(interval[1].as_f64());
+        traces.push(marks("Estimated (jackknife)", Spot { x: features, y: estimate, interval }));
+    }
+    if let Some(measured) = measurements["exact_krr_error"].as_f64() {
+        traces.push(marks("Measured", Spot::plain(features, measured)));
+    }
+    if traces.is_empty() {
+        return absent("neither a bound nor an estimate applies to this version; a job of type certify may measure it");
+    }
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::ErrorByFeatures.title().to_owned(),
+        description: format!(
+            "The mean squared distance to the exact kernel method: what theorems prove for a number of features before \
+             training, and what is proved, estimated and measured for this model of {features} features."
+        ),
+        x: Axis { label: "random features".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: "mean squared distance".to_owned(), scale: Scale::Logarithmic },
+        traces,
+    }))
+}
+
+fn marks(name: &str, spot: Spot) -> Trace {
+    Trace { name: name.to_owned(), drawing: Drawing::Marks, spots: vec![spot] }
+}
+
+/// For each theorem of the planner, the features that it needs for a distance.
+fn planned(model: &FittedModel) -> Vec<Trace> {
+    let Some(variance) = model.evidence.as_ref().and_then(|evidence| evidence.target_mean_square) else {
+        return Vec::new();
+    };
+    let mut traces: Vec<Trace> = Vec::new();
+    for share in TARGETS {
+        let request = json!({
+            "n": model.report.training_rows,
+            "d": model.report.input_dim,
+            "y_mean_square": variance,
+            "kernel": {"name": model.map.kernel.shape().name()},
+            "lambda": model.report.lambda,
+            "delta": model.failure_probability,
+            "target": {"error": share * variance},
+        });
+        let Ok(request) = PlanRequest::check(&request, None) else { return traces };
+        for choice in plan(&request.problem, request.target) {
+            let Some(count) = choice.feature_count.filter(|_| choice.form != Form::Rate) else { continue };
+            let name = format!("Proved before training ({})", choice.id);
+            let spot = Spot::plain(count as f64, share * variance);
+            match traces.iter_mut().find(|trace| trace.name == name) {
+                Some(trace) => trace.spots.push(spot),
+                None => traces.push(Trace { name, drawing: Drawing::Line, spots: vec![spot] }),
+            }
+        }
+    }
+    traces
+}
+
+fn profile(model: &FittedModel) -> Option<SpectralProfile> {
+    model.evidence.as_ref().map(spectral_profile)
+}
+
+const NO_SPECTRUM: &str = "training kept no eigenvalues; they are there for ridge regression whose λ is searched for";
+
+/// The eigenvalues by rank, and λ.
+pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
+    let profile = profile(model);
+    let Some((eigenvalues, profile)) = profile.as_ref().and_then(|found| Some((found.eigenvalues.as_ref()?, found)))
+    else {
+        return absent(NO_SPECTRUM);
+    };
+    let spots: Vec<Spot> =
+        eigenvalues.values.iter().map(|ranked| Spot::plain(ranked.rank as f64, ranked.value)).collect();
+    let last = spots.last().map_or(1.0, |spot| spot.x);
+    let mut traces = vec![
+        Trace { name: "Eigenvalues".to_owned(), drawing: Drawing::Line, spots },
+        Trace {
+            name: "λ".to_owned(),
+            drawing: Drawing::Reference,
+            spots: vec![Spot::plain(1.0, profile.lambda), Spot::plain(last, profile.lambda)],
+        },
+    ];
+    let dimension = profile.effective_dimension.as_ref().map(|curve| curve.at_lambda);
+    if let Some(dimension) = dimension {
+        traces.push(marks("Effective dimension", Spot::plain(dimension, profile.lambda)));
+    }
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::Spectrum.title().to_owned(),
+        description: match dimension {
+            Some(dimension) => format!("The eigenvalues by rank. At λ the effective dimension is {dimension:.1}."),
+            None => "The eigenvalues by rank, and λ.".to_owned(),
+        },
+        x: Axis { label: "rank".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: "eigenvalue".to_owned(), scale: Scale::Logarithmic },
+        traces,
+    }))
+}
+
+/// The largest leverage by λ.
+pub(super) fn leverage(model: &FittedModel) -> Result<Plot, Absent> {
+    let profile = profile(model);
+    let Some(curve) = profile.as_ref().and_then(|found| found.leverage.as_ref()) else {
+        let missing = profile.iter().flat_map(|found| &found.missing).find(|missing| missing.what == "leverage");
+        return Err(Absent::NotMeasured(missing.map_or(NO_SPECTRUM, |missing| missing.reason).to_owned()));
+    };
+    let spots = curve.points.iter().map(|point| Spot::plain(point.lambda, point.largest)).collect();
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::Leverage.title().to_owned(),
+        description: "The largest leverage of a feature at each λ; features of large leverage are needed most."
+            .to_owned(),
+        x: Axis { label: "λ".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: "largest leverage".to_owned(), scale: Scale::Logarithmic },
+        traces: vec![Trace { name: "Largest leverage".to_owned(), drawing: Drawing::Line, spots }],
+    }))
+}
+
+/// How wide intervals must be to contain new targets with each probability.
+pub(super) fn coverage(model: &FittedModel) -> Result<Plot, Absent> {
+    let Some(scores) = model.calibration_scores().filter(|_| model.head.labels().is_none()) else {
+        return absent(
+            "intervals need a model of numbers with held-out rows; train with a validation_fraction above 0",
+        );
+    };
+    let scaled = model.scales_intervals();
+    let unit = if scaled { 1.0 } else { model.interval_scales.first().copied().unwrap_or(1.0) };
+    let label = if scaled { "width of the interval, in units of the spread" } else { "width of the interval" };
+    let spot = |percent: u32| {
+        let delta = 1.0 - f64::from(percent) / 100.0;
+        let rounded = (delta * 100.0).round() / 100.0;
+        Spot::plain(1.0 - rounded, 2.0 * unit * conformal_quantile(scores, rounded))
+    };
+    let spots: Vec<Spot> = (50..=99).map(spot).filter(|spot| spot.y.is_finite()).collect();
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::Coverage.title().to_owned(),
+        description: "The width of the interval of a new row that contains its target with at least a probability, by \
+                      that probability."
+            .to_owned(),
+        x: Axis { label: "probability of containing the target".to_owned(), scale: Scale::Linear },
+        y: Axis { label: label.to_owned(), scale: Scale::Linear },
+        traces: vec![Trace { name: "Proved width".to_owned(), drawing: Drawing::Line, spots }],
+    }))
+}

@@ -1,0 +1,185 @@
+//! Plots of the report of the fit and of its explanations. The numbers are those of the API's own answers.
+
+use super::catalogue::{Absent, PlotName, absent};
+use crate::model::FittedModel;
+use crate::plots::{Axis, Bar, BarChart, Drawing, MatrixChart, Plot, Scale, Spot, Trace, XyChart};
+use serde_json::Value;
+
+/// The errors at every λ that was tried.
+pub(super) fn lambda_path(model: &FittedModel) -> Result<Plot, Absent> {
+    let report = model.report.to_json();
+    let path: Vec<&Value> = report["lambda_path"].as_array().into_iter().flatten().collect();
+    if path.is_empty() {
+        return absent("λ was given, not searched for; train with \"lambda\": \"search\"");
+    }
+    let series = [
+        ("Leave-one-out error", "loo_mse"),
+        ("Training error", "training_mse"),
+        ("Generalised cross-validation", "gcv"),
+        ("Validation loss", "validation_loss"),
+    ];
+    let trace = |(name, field): (&str, &str)| {
+        let spots: Vec<Spot> = path
+            .iter()
+            .filter_map(|point| Some(Spot::plain(point["lambda"].as_f64()?, point[field].as_f64()?)))
+            .collect();
+        (!spots.is_empty()).then(|| Trace { name: name.to_owned(), drawing: Drawing::Line, spots })
+    };
+    let unit = if report["validation_accuracy"].is_null() { "mean squared error" } else { "mean loss" };
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::LambdaPath.title().to_owned(),
+        description: format!(
+            "The errors of the model at each λ that was tried; λ = {:.3e} was taken.",
+            model.report.lambda
+        ),
+        x: Axis { label: "λ".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: unit.to_owned(), scale: Scale::Logarithmic },
+        traces: series.into_iter().filter_map(trace).collect(),
+    }))
+}
+
+/// Confidence and share of right labels in bins of the validation rows.
+pub(super) fn reliability(model: &FittedModel) -> Result<Plot, Absent> {
+    let report = model.report.to_json();
+    let bins = report["reliability"].as_array().into_iter().flatten();
+    let spots: Vec<Spot> =
+        bins.filter_map(|bin| Some(Spot::plain(bin["confidence"].as_f64()?, bin["accuracy"].as_f64()?))).collect();
+    if spots.is_empty() {
+        return absent("it needs a classifier with probabilities and held-out rows; train with the learner logistic");
+    }
+    let diagonal = vec![Spot::plain(0.0, 0.0), Spot::plain(1.0, 1.0)];
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::Reliability.title().to_owned(),
+        description:
+            "Of rows with a given confidence, the share whose label is right; on the dashed line confidence is \
+                      what it says."
+                .to_owned(),
+        x: Axis { label: "confidence of the predicted label".to_owned(), scale: Scale::Linear },
+        y: Axis { label: "share of right labels".to_owned(), scale: Scale::Linear },
+        traces: vec![
+            Trace { name: "This model".to_owned(), drawing: Drawing::Line, spots },
+            Trace { name: "Perfectly calibrated".to_owned(), drawing: Drawing::Reference, spots: diagonal },
+        ],
+    }))
+}
+
+/// True against predicted labels of the validation rows.
+pub(super) fn confusion(model: &FittedModel) -> Result<Plot, Absent> {
+    let report = model.report.to_json();
+    let row = |row: &Value| row.as_array().into_iter().flatten().filter_map(Value::as_f64).collect::<Vec<f64>>();
+    let cells: Vec<Vec<f64>> = report["confusion"].as_array().into_iter().flatten().map(row).collect();
+    let names = model.head.labels().map(|labels| labels.labels.clone()).unwrap_or_default();
+    if names.is_empty() || cells.len() != names.len() || cells.iter().any(|row| row.len() != names.len()) {
+        return absent("it needs a classifier and held-out rows; train with a validation_fraction above 0");
+    }
+    Ok(Plot::Matrix(MatrixChart {
+        title: PlotName::Confusion.title().to_owned(),
+        description: "How many held-out rows of each true label were given each predicted label.".to_owned(),
+        row_label: "true label".to_owned(),
+        column_label: "predicted label".to_owned(),
+        names,
+        cells,
+    }))
+}
+
+/// The leave-one-out error after each round of learning the metric.
+pub(super) fn metric_by_round(model: &FittedModel) -> Result<Plot, Absent> {
+    let Some(metric) = &model.metric else {
+        return absent("no metric was learned; train with \"kernel\": {\"metric\": \"search\"}");
+    };
+    let found = metric.to_json(std::iter::empty());
+    let mut traces: Vec<Trace> = Vec::new();
+    for round in found["rounds"].as_array().into_iter().flatten() {
+        let name = round["metric"].as_str().unwrap_or_default();
+        let Some((x, y)) = round["round"].as_f64().zip(round["loo_mse"].as_f64()) else { continue };
+        match traces.iter_mut().find(|trace| trace.name == name) {
+            Some(trace) => trace.spots.push(Spot::plain(x, y)),
+            None => {
+                traces.push(Trace { name: name.to_owned(), drawing: Drawing::Line, spots: vec![Spot::plain(x, y)] });
+            }
+        }
+    }
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::MetricByRound.title().to_owned(),
+        description: "The leave-one-out error of each kind of metric after each round.".to_owned(),
+        x: Axis { label: "round".to_owned(), scale: Scale::Linear },
+        y: Axis { label: "leave-one-out error".to_owned(), scale: Scale::Linear },
+        traces,
+    }))
+}
+
+const NOT_EXPLAINED: &str = "this version keeps no explanations; train it with \"explanations\": true";
+
+/// How much the loss grows when a column is shuffled, the largest first.
+pub(super) fn importance(model: &FittedModel) -> Result<Plot, Absent> {
+    let Some(found) = model.explain() else { return absent(NOT_EXPLAINED) };
+    let bar = |column: &Value| {
+        let permutation = &column["permutation"];
+        Some(Bar {
+            name: column["column"].as_str()?.to_owned(),
+            value: permutation["loss_increase"].as_f64()?,
+            error: permutation["standard_error"].as_f64()?,
+        })
+    };
+    let mut bars: Vec<Bar> = found["columns"].as_array().into_iter().flatten().filter_map(bar).collect();
+    if bars.is_empty() {
+        return absent(
+            "columns are shuffled on held-out rows, and there are none; train with a validation_fraction above 0",
+        );
+    }
+    bars.sort_by(|left, right| right.value.total_cmp(&left.value));
+    Ok(Plot::Bars(BarChart {
+        title: PlotName::Importance.title().to_owned(),
+        description:
+            "How much the mean loss on held-out rows grows when the values of one column are shuffled, with its \
+                      standard error."
+                .to_owned(),
+        label: "increase of the mean loss".to_owned(),
+        bars,
+    }))
+}
+
+/// The mean prediction by the values of one column; of the first column unless one is named.
+pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> Result<Plot, Absent> {
+    let Some(found) = model.explain() else { return absent(NOT_EXPLAINED) };
+    let columns: Vec<&Value> = found["columns"].as_array().into_iter().flatten().collect();
+    let column = match wanted {
+        None => columns.iter().find(|column| !column["partial_dependence"].is_null()),
+        Some(name) => columns.iter().find(|column| column["column"] == name),
+    };
+    let Some(column) = column else {
+        let Some(name) = wanted else { return absent("no column of this version has a partial dependence") };
+        return Err(Absent::NoColumn(format!("the model has no column '{name}'")));
+    };
+    let (dependence, name) = (&column["partial_dependence"], column["column"].as_str().unwrap_or_default());
+    if dependence.is_null() {
+        return Err(Absent::NotMeasured(format!("the partial dependence of '{name}' was not computed")));
+    }
+    let points: Vec<&Value> = dependence["points"].as_array().into_iter().flatten().collect();
+    let curves = dependence["outputs"].as_object().into_iter().flatten();
+    let numbers =
+        |values: &Value| values.as_array().into_iter().flatten().filter_map(Value::as_f64).collect::<Vec<f64>>();
+    let title = format!("Partial dependence on {name}");
+    let description = format!("The mean prediction over training rows if {name} had each value.");
+    if points.iter().all(|point| point.is_number()) {
+        let trace = |(output, values): (&String, &Value)| {
+            let spots = points.iter().filter_map(|point| point.as_f64()).zip(numbers(values));
+            let spots = spots.map(|(x, y)| Spot::plain(x, y)).collect();
+            Trace { name: output.clone(), drawing: Drawing::Line, spots }
+        };
+        let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
+        let traces = curves.map(trace).collect();
+        let (x, y) = (axis(name), axis("mean prediction"));
+        return Ok(Plot::Xy(XyChart { title, description, x, y, traces }));
+    }
+    let several = dependence["outputs"].as_object().is_some_and(|outputs| outputs.len() > 1);
+    let mut bars = Vec::new();
+    for (output, values) in curves {
+        for (point, value) in points.iter().zip(numbers(values)) {
+            let point = point.as_str().map_or_else(|| point.to_string(), str::to_owned);
+            let name = if several { format!("{point}: {output}") } else { point };
+            bars.push(Bar { name, value, error: 0.0 });
+        }
+    }
+    Ok(Plot::Bars(BarChart { title, description, label: "mean prediction".to_owned(), bars }))
+}

@@ -1,0 +1,7 @@
+//! What later releases tell about a model and its columns, each in a section of its own.
+
+/// The curves of single rows.
+pub(in crate::model::artifact) mod individual_curves;
+
+/// Errors over folds.
+pub(in crate::model::artifact) mod cross_validation;

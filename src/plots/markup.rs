@@ -1,0 +1,58 @@
+//! Text that is safe inside SVG, and numbers that are short.
+
+/// Text for the inside of an element or of an attribute. Characters that XML does not allow are left out.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\t' | '\n' => safe.push(' '),
+            '\u{fffe}' | '\u{ffff}' => {}
+            character if character.is_control() => {}
+            character => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// A coordinate with a tenth of a pixel.
+pub(super) fn pixels(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// A number as a tick or a tool tip shows it: up to four significant digits, and powers of ten where it is tiny or huge.
+pub(super) fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-4.0..6.0).contains(&magnitude) {
+        return format!("{value:.2e}");
+    }
+    let digits = (3.0 - magnitude).max(0.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_stay_text() {
+        assert_eq!(escaped("<script>\"&'\u{7}\u{ffff}\n</script>"), "&lt;script&gt;&quot;&amp;&#39; &lt;/script&gt;");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown: Vec<String> =
+            [0.0, 20.0, 0.1, 0.123_456, 12_345.6, 1.5e-7, -0.5, 2e6].iter().map(|value| number(*value)).collect();
+        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.50e-7", "-0.5", "2.00e6"]);
+        assert_eq!((pixels(3.0), pixels(3.16)), ("3".to_owned(), "3.2".to_owned()));
+    }
+}

@@ -1,0 +1,36 @@
+//! Numbers in, SVG out. No model types.
+
+/// Ticks and positions of an axis.
+mod axis;
+
+/// Lines with error bars.
+mod line_chart;
+
+/// Bars without axes, for tables.
+mod mini_bars;
+
+/// Points and lines over two axes.
+mod xy_chart;
+
+/// Named bars.
+mod bar_chart;
+
+/// Coloured cells.
+mod matrix_chart;
+
+/// A plot as picture, table and JSON.
+mod plot;
+
+/// The look that charts share.
+mod style;
+
+/// Text that is safe inside SVG.
+mod markup;
+
+pub use axis::{Axis, Scale};
+pub use bar_chart::{Bar, BarChart};
+pub use line_chart::{LineChart, Point, Series};
+pub use matrix_chart::MatrixChart;
+pub use mini_bars::mini_bars;
+pub use plot::Plot;
+pub use xy_chart::{Drawing, Spot, Trace, XyChart};

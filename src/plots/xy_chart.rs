@@ -1,0 +1,216 @@
+//! Points and lines over two axes of numbers.
+
+use super::axis::{Axis, Range, Scale};
+use super::markup::{escaped, number, pixels};
+use super::style::{BOTTOM, HEIGHT, LEFT, RIGHT, STYLES, TOP, head, legend, mark};
+use std::fmt::Write;
+
+/// How a trace is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drawing {
+    /// A line with marks.
+    Line,
+    /// A dashed line without marks: what the others are compared with.
+    Reference,
+    /// Marks alone.
+    Marks,
+}
+
+/// A value, with the ends of its interval if it has one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spot {
+    /// Where.
+    pub x: f64,
+    /// How much.
+    pub y: f64,
+    /// Low and high end of an interval around y.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Spot {
+    /// A value without an interval.
+    pub fn plain(x: f64, y: f64) -> Self {
+        Self { x, y, interval: None }
+    }
+}
+
+/// One line or cloud of points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// As in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub drawing: Drawing,
+    /// Lines follow this order.
+    pub spots: Vec<Spot>,
+}
+
+/// A chart of traces over common axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct XyChart {
+    /// Above the chart.
+    pub title: String,
+    /// What it shows, in a sentence, for readers who do not see it.
+    pub description: String,
+    /// Horizontal, with its unit.
+    pub x: Axis,
+    /// Vertical, with its unit.
+    pub y: Axis,
+    /// In the order of the legend.
+    pub traces: Vec<Trace>,
+}
+
+/// Most marks that are drawn; more would be a blot.
+const MOST_MARKS: usize = 60;
+
+impl XyChart {
+    /// The chart as one SVG document, without scripts or references to anything outside of it.
+    pub fn to_svg(&self) -> String {
+        let spots = || self.traces.iter().flat_map(|trace| &trace.spots);
+        let ends = |spot: &Spot| {
+            let (low, high) = spot.interval.unwrap_or((spot.y, spot.y));
+            [low, spot.y, high]
+        };
+        let shown = |scale: Scale, value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
+        let x_values: Vec<f64> = spots().map(|spot| spot.x).filter(|x| shown(self.x.scale, x)).collect();
+        let y_values: Vec<f64> = spots().flat_map(ends).filter(|y| shown(self.y.scale, y)).collect();
+        let x = Range::around(self.x.scale, x_values.iter().copied());
+        let y = Range::around(self.y.scale, y_values.iter().copied());
+        let mut svg = head(&self.title, &self.description);
+        let names: Vec<&str> = self.traces.iter().map(|trace| trace.name.as_str()).collect();
+        svg.push_str(&legend(&names));
+        let _ = self.write_axes(&mut svg, (&x, &x_values), (&y, &y_values)); // writing to a string cannot fail
+        for (index, trace) in self.traces.iter().enumerate() {
+            let _ = write_trace(&mut svg, index, trace, &x, &y);
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn write_axes(&self, svg: &mut String, x: (&Range, &[f64]), y: (&Range, &[f64])) -> std::fmt::Result {
+        for tick in ticks(self.y.scale, y.0, y.1, 6) {
+            let at = pixels(vertical(y.0, tick));
+            writeln!(svg, "<path class=\"grid\" d=\"M{LEFT} {at}H{RIGHT}\"/>")?;
+            writeln!(
+                svg,
+                "<text class=\"muted\" x=\"{}\" y=\"{at}\" text-anchor=\"end\" dominant-baseline=\"middle\">{}</text>",
+                LEFT - 8.0,
+                number(tick)
+            )?;
+        }
+        for tick in ticks(self.x.scale, x.0, x.1, 8) {
+            let at = pixels(horizontal(x.0, tick));
+            writeln!(svg, "<path class=\"axis\" d=\"M{at} {BOTTOM}v5\"/>")?;
+            writeln!(
+                svg,
+                "<text class=\"muted\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                BOTTOM + 22.0,
+                number(tick)
+            )?;
+        }
+        writeln!(svg, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>")?;
+        writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+             <text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            f64::midpoint(LEFT, RIGHT),
+            HEIGHT - 12.0,
+            escaped(&self.x.label),
+            f64::midpoint(TOP, BOTTOM),
+            escaped(&self.y.label)
+        )
+    }
+}
+
+fn write_trace(svg: &mut String, index: usize, trace: &Trace, x: &Range, y: &Range) -> std::fmt::Result {
+    let place = |across: f64, up: f64| (horizontal(x, across), vertical(y, up));
+    let is_shown = |spot: &&Spot| {
+        let (across, down) = place(spot.x, spot.y);
+        across.is_finite() && down.is_finite()
+    };
+    let shown: Vec<&Spot> = trace.spots.iter().filter(is_shown).collect();
+    writeln!(svg, "<g class=\"c{}\">", index % STYLES)?;
+    if trace.drawing != Drawing::Marks {
+        let corners: Vec<String> = shown
+            .iter()
+            .map(|spot| place(spot.x, spot.y))
+            .map(|(across, down)| format!("{},{}", pixels(across), pixels(down)))
+            .collect();
+        let dashed = if trace.drawing == Drawing::Reference { " dashed" } else { "" };
+        writeln!(svg, "<polyline class=\"line{dashed}\" points=\"{}\"/>", corners.join(" "))?;
+    }
+    for spot in shown.iter().filter(|_| trace.drawing != Drawing::Reference) {
+        let (across, down) = place(spot.x, spot.y);
+        if let Some((low, high)) = spot.interval {
+            let (low, high) = (pixels(vertical(y, low).min(BOTTOM)), pixels(vertical(y, high).max(TOP)));
+            let (left, right, at) = (pixels(across - 4.0), pixels(across + 4.0), pixels(across));
+            writeln!(svg, "<path class=\"bar\" d=\"M{at} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}\"/>")?;
+        }
+        if trace.drawing == Drawing::Marks || shown.len() <= MOST_MARKS {
+            let tip = escaped(&format!("{}: {} at {}", trace.name, number(spot.y), number(spot.x)));
+            writeln!(svg, "<path class=\"dots\" d=\"{}\"><title>{tip}</title></path>", mark(index, across, down))?;
+        }
+    }
+    writeln!(svg, "</g>")
+}
+
+/// Round values on an axis: powers of ten, with round values between them if there are few, where ratios are distances.
+fn ticks(scale: Scale, range: &Range, values: &[f64], wanted: usize) -> Vec<f64> {
+    let within = |tick: &f64| (0.0..=1.0).contains(&range.share(*tick));
+    match scale {
+        Scale::Linear => range.round_ticks(wanted).into_iter().filter(within).collect(),
+        Scale::Logarithmic => {
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min).log10().floor() as i32;
+            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max).log10().ceil() as i32;
+            let wanted = i32::try_from(wanted.max(1)).unwrap_or(i32::MAX);
+            let every = (high - low).max(1).saturating_add(wanted - 1) / wanted;
+            let with = |steps: &[f64]| -> Vec<f64> {
+                let powers = (low..=high).filter(|power| (power - low) % every == 0).map(|power| 10_f64.powi(power));
+                powers.flat_map(|power| steps.iter().map(move |step| step * power)).filter(within).collect()
+            };
+            let enough = |ticks: &Vec<f64>| ticks.len() >= 3;
+            let all = || with(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+            Some(with(&[1.0]))
+                .filter(enough)
+                .or_else(|| Some(with(&[1.0, 2.0, 5.0])).filter(enough))
+                .unwrap_or_else(all)
+        }
+    }
+}
+
+fn horizontal(range: &Range, value: f64) -> f64 {
+    LEFT + range.share(value) * (RIGHT - LEFT)
+}
+
+fn vertical(range: &Range, value: f64) -> f64 {
+    BOTTOM - range.share(value) * (BOTTOM - TOP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(scale: Scale, traces: Vec<Trace>) -> XyChart {
+        let axis = |label: &str| Axis { label: label.into(), scale };
+        XyChart { title: "A <b>".into(), description: "d".into(), x: axis("x"), y: axis("y"), traces }
+    }
+
+    #[test]
+    fn marks_intervals_and_references_are_drawn_and_values_escaped() {
+        let spots = vec![Spot { x: 1.0, y: 2.0, interval: Some((1.0, 3.0)) }, Spot::plain(2.0, 4.0)];
+        let line = Trace { name: "one & two".into(), drawing: Drawing::Line, spots: spots.clone() };
+        let diagonal = Trace { name: "equal".into(), drawing: Drawing::Reference, spots };
+        let svg = chart(Scale::Linear, vec![line, diagonal]).to_svg();
+        assert_eq!((svg.matches("<title>").count(), svg.matches("class=\"bar\"").count()), (2, 1), "{svg}");
+        assert!(svg.contains("one &amp; two") && svg.contains("A &lt;b&gt;") && svg.contains("dashed"));
+    }
+
+    #[test]
+    fn powers_of_ten_are_ticks_where_ratios_are_distances_and_zeros_are_left_out() {
+        let spots = vec![Spot::plain(1e-4, 0.0), Spot::plain(1e-4, 1.0), Spot::plain(1.0, 1e6)];
+        let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        assert!(svg.contains(">0.001</text>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let empty = chart(Scale::Linear, vec![]).to_svg();
+        assert!(empty.ends_with("</svg>\n") && !empty.contains("NaN"));
+    }
+}

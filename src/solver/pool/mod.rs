@@ -1,0 +1,10 @@
+//! Scores of the candidates of a pool of features.
+
+/// The ridge leverage of each candidate.
+pub(crate) mod leverages;
+
+/// Weights of a kernel that is aligned with the targets.
+pub(crate) mod alignment;
+
+/// The candidates that ridge regression needs most.
+pub(crate) mod elimination;

@@ -1,0 +1,167 @@
+//! How far a model is from the exact kernel method on rows that were not fitted.
+
+use super::scored_function::ScoredFunction;
+use crate::model::TargetCoding;
+use crate::solver::ExactKrr;
+use crate::theory::ours::certificate_scaled::scale;
+use crate::theory::{CertificateDetail, CertificateEvidence, ScaledDifferences};
+use crate::training::rows::run::Run;
+use crate::training::spec::memory::BLOCK_ROWS;
+use crate::training::stage::{Stage, TrainError};
+use ndarray::{Array2, ArrayView1, Axis, s};
+
+/// Rows that are compared at most: a part of exchangeable rows is as good.
+const COMPARED_ROWS: usize = 10_000;
+
+/// Training rows that the mean of the error bars is taken over, at most.
+const BAR_ROWS: usize = 4_096;
+
+/// Predictions of the model and of the exact method.
+pub(super) struct Distances {
+    near: Array2<f64>,
+    far: Array2<f64>,
+    /// h of each prediction with their mean squares over training rows, for models that keep error bars.
+    bars: Option<(Array2<f64>, Vec<f64>)>,
+    /// Validation, calibration and unlabelled rows.
+    counts: [usize; 3],
+    /// Of the training targets.
+    ranges: Vec<(f64, f64)>,
+}
+
+impl Distances {
+    /// `unlabelled` says whether rows without a target had no part in any choice.
+    pub(super) fn measure(
+        run: &Run,
+        function: &ScoredFunction,
+        coding: &TargetCoding,
+        (exact, ranges): (&ExactKrr, Vec<(f64, f64)>),
+        unlabelled: bool,
+    ) -> Result<Self, TrainError> {
+        let parts = function.parts;
+        let rows = run.unfitted_rows(COMPARED_ROWS, unlabelled)?;
+        let codes = rows.inputs();
+        let mut far = Array2::zeros((codes.len(), parts.intercepts.len()));
+        let blocks = codes.len().div_ceil(BLOCK_ROWS).max(1);
+        for (index, codes) in codes.chunks(BLOCK_ROWS).enumerate() {
+            let intercepts = ArrayView1::from(parts.intercepts).insert_axis(Axis(0));
+            let predicted = exact.predict(parts.inputs.prepare(codes.iter().copied()).view()) + intercepts;
+            let first = index * BLOCK_ROWS;
+            far.slice_mut(s![first..first + codes.len(), ..]).assign(&predicted);
+            run.tick(Stage::Certify, 0.9 + 0.1 * (index + 1) as f64 / blocks as f64)?;
+        }
+        let bars = match (parts.error_bars, coding) {
+            (Some(_), TargetCoding::Numbers { .. }) => {
+                let fitted = run.fitted_rows(BAR_ROWS)?;
+                let of = |codes: &[&[f64]]| function.error_bars(codes).unwrap_or_default();
+                let squares = of(&fitted.inputs()).mapv(|bar| bar * bar).mean_axis(Axis(0));
+                squares.map(|squares| (of(&codes), squares.to_vec()))
+            }
+            (None, _) | (Some(_), TargetCoding::Classes { .. }) => None,
+        };
+        Ok(Self { near: function.predict(&codes), far, bars, counts: rows.counts, ranges })
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.near.nrows()
+    }
+
+    /// The mean squared difference over the validation rows, where the error of the model is measured too, or over the
+    /// other rows if there are none; summed over the targets.
+    pub(super) fn error(&self) -> Option<f64> {
+        let rows = if self.counts[0] > 0 { self.counts[0] } else { self.row_count() };
+        let gaps = &self.near.slice(s![..rows, ..]) - &self.far.slice(s![..rows, ..]);
+        (rows > 0).then(|| gaps.iter().map(|gap| gap * gap).sum::<f64>() / rows as f64)
+    }
+
+    /// What the certificates read: differences as they are, in units of the error bars, and squared after clipping to the
+    /// ranges of the training targets; of several targets the Euclidean norm, and the largest ratio.
+    pub(super) fn certificate(&self, solver_slack: f64) -> CertificateEvidence {
+        let Self { near, far, ranges, .. } = self;
+        let square = |row: usize, clip: &dyn Fn(f64, (f64, f64)) -> f64| -> f64 {
+            let pairs = near.row(row).into_iter().zip(far.row(row)).zip(ranges);
+            pairs.map(|((near, far), range)| (clip(*near, *range) - clip(*far, *range)).powi(2)).sum()
+        };
+        let rows = 0..self.row_count();
+        let differences = ascending(rows.clone().map(|row| square(row, &|value, _| value).sqrt()));
+        let mut order: Vec<usize> = rows.collect();
+        order.sort_by_key(|row| (scattered(*row), *row));
+        let clipped_squares: Vec<f64> =
+            order.into_iter().map(|row| square(row, &|value, (low, high)| value.clamp(low, high))).collect();
+        let count = clipped_squares.len() as f64;
+        let mean = clipped_squares.iter().sum::<f64>() / count;
+        let spread: f64 = clipped_squares.iter().map(|square| (square - mean).powi(2)).sum();
+        let [validation_rows, calibration_rows, unlabelled_rows] = self.counts;
+        CertificateEvidence {
+            differences,
+            clipped_mean_square: mean,
+            clipped_square_variance: spread / (count - 1.0),
+            clip_width: ranges.iter().map(|(low, high)| (high - low).powi(2)).sum::<f64>().sqrt(),
+            solver_slack,
+            detail: Some(CertificateDetail {
+                clipped_squares,
+                scaled: self.scaled(),
+                validation_rows,
+                calibration_rows,
+                unlabelled_rows,
+            }),
+        }
+    }
+
+    /// None where an error bar or a mean of them is zero or not a number.
+    fn scaled(&self) -> Option<ScaledDifferences> {
+        let (bars, mean_squares) = self.bars.as_ref()?;
+        let ratio = |row: usize| {
+            let pairs = self.near.row(row).into_iter().zip(self.far.row(row));
+            let scales = bars.row(row).into_iter().zip(mean_squares).map(|(bar, mean)| scale(*bar, *mean));
+            pairs.zip(scales).map(|((near, far), scale)| (near - far).abs() / scale).fold(0.0, f64::max)
+        };
+        let usable = mean_squares.iter().all(|square| *square > 0.0 && square.is_finite());
+        let ratios = ascending((0..self.row_count()).map(ratio));
+        let finite = bars.iter().all(|bar| bar.is_finite()) && ratios.iter().all(|ratio| ratio.is_finite());
+        (usable && finite).then(|| ScaledDifferences { ratios, mean_squares: mean_squares.clone() })
+    }
+}
+
+fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// A key that has nothing to do with what lies in a row: tables are often sorted, and the betting bound is better the
+/// less the order tells.
+fn scattered(row: usize) -> u64 {
+    (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    /// Two targets in [0, 2] and [0, 1]: differences (3, 4) and (0, 1), clipped (2, 1) and (0, 1).
+    #[test]
+    fn differences_of_several_targets_are_euclidean_and_ratios_the_largest() {
+        let distances = Distances {
+            near: array![[3.0, 4.0], [1.0, 1.0]],
+            far: array![[0.0, 0.0], [1.0, 0.0]],
+            // H = h² + 0.3·mean: 1 + 3, 22 + 3, 6 + 3, 1 + 3.
+            bars: Some((array![[1.0, 22.0_f64.sqrt()], [6.0_f64.sqrt(), 1.0]], vec![10.0, 10.0])),
+            counts: [1, 1, 0],
+            ranges: vec![(0.0, 2.0), (0.0, 1.0)],
+        };
+        let found = distances.certificate(0.5);
+        assert_eq!(found.differences, [1.0, 5.0]);
+        assert_eq!((found.clipped_mean_square, found.clipped_square_variance), (3.0, 8.0));
+        assert_eq!((found.clip_width, found.solver_slack), (5.0_f64.sqrt(), 0.5));
+        let detail = found.detail.unwrap();
+        let mut squares = detail.clipped_squares.clone();
+        squares.sort_by(f64::total_cmp);
+        assert_eq!((squares, detail.calibration_rows), (vec![1.0, 5.0], 1));
+        let ratios = detail.scaled.unwrap().ratios;
+        assert!((ratios[0] - 0.5).abs() < 1e-15 && (ratios[1] - 1.5).abs() < 1e-15, "{ratios:?}");
+        assert_eq!(distances.error(), Some(25.0), "the first row is the validation row");
+        let flat = Distances { bars: Some((Array2::zeros((2, 2)), vec![0.0, 0.0])), ..distances };
+        assert_eq!(flat.certificate(0.5).detail.unwrap().scaled, None);
+    }
+}

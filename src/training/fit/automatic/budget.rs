@@ -1,0 +1,71 @@
+//! How many candidates a search affords, and on how many features.
+
+use crate::training::spec::effort::SearchSize;
+
+/// Features of a candidate's fit, largest first.
+const FEATURES: [usize; 5] = [1_024, 768, 512, 384, 256];
+
+/// Candidates that every search tries, however small the fit is that they are for.
+const FEWEST: usize = 24;
+
+/// The size of a table and of a model for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FitSize {
+    pub(super) rows: usize,
+    pub(super) inputs: usize,
+    pub(super) features: usize,
+}
+
+/// What a search has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Budget {
+    /// Of each candidate's fit, even.
+    pub(super) features: usize,
+    pub(super) candidates: usize,
+}
+
+impl FitSize {
+    /// Products of one fit: rows by squared features in f32, the factor, and the features.
+    fn operations(self) -> f64 {
+        let [n, d, s] = [self.rows, self.inputs, self.features].map(|count| count as f64);
+        n * s * s + s.powi(3) + n * s * (2.0 * d + 40.0)
+    }
+
+    /// The same for a candidate in f64, which takes twice the time, with the reduction of its Gram matrix for all λ and the
+    /// rotation of the compared rows.
+    fn candidate_operations(self, size: SearchSize, features: usize) -> f64 {
+        let rows = self.rows.min(size.rows) as f64;
+        let compared = size.compared as f64;
+        let (d, p) = (self.inputs as f64, features as f64);
+        2.0 * rows * p * p + 8.0 * p.powi(3) + 4.0 * compared.min(rows) * p * p + rows * p * (4.0 * d + 80.0)
+    }
+
+    /// The most features that leave room for the candidates that the search wants.
+    pub(super) fn budget(self, size: SearchSize) -> Budget {
+        let total = (size.fits * self.operations()).max(size.least_operations);
+        // More features than rows tell little about other rows.
+        let most = (self.features & !1).min(2 * self.rows.max(64));
+        let affordable = |features: usize| (total / self.candidate_operations(size, features)) as usize;
+        let mut fitting = FEATURES.into_iter().filter(|features| *features <= most);
+        let features = fitting.clone().find(|features| affordable(*features) >= size.candidates);
+        let features = features.or(fitting.next_back()).unwrap_or(most.max(2));
+        Budget { features, candidates: affordable(features).clamp(FEWEST, 2 * size.candidates) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::training::Effort;
+
+    #[test]
+    fn larger_fits_afford_more_features_and_enough_candidates() {
+        let size = Effort::Balanced.search_size().unwrap();
+        let budget = |rows, features| FitSize { rows, inputs: 8, features }.budget(size);
+        let (small, medium, large) = (budget(500, 1_024), budget(16_384, 2_048), budget(100_000, 4_096));
+        assert!(small.features == 256 && small.candidates >= FEWEST);
+        assert!(medium.features >= small.features.min(384) && medium.candidates >= size.candidates, "{medium:?}");
+        assert!(large.features == 1_024 && large.candidates >= size.candidates, "{large:?}");
+        assert_eq!(budget(100, 40).features, 40);
+    }
+}

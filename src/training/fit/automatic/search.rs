@@ -1,0 +1,235 @@
+//! Which candidates are tried, one thing changed after the other, and which of them is kept.
+
+use super::budget::FitSize;
+use super::trials::{Point, Trials, Tried};
+use crate::dataset::{ColumnMoments, Encoding, Part, ScalingRule};
+use crate::features::KernelShape;
+use crate::model::{MetricKind, MetricReport, MetricRound, SearchReport, TargetCoding};
+use crate::training::TrainSpec;
+use crate::training::fit::kernel_choice::KernelChoice;
+use crate::training::fit::metric::{Metric, RoundRows, STANDARD_ERRORS};
+use crate::training::rows::run::Run;
+use crate::training::spec::effort::SearchSize;
+use crate::training::spec::rules::MetricRule;
+use crate::training::stage::TrainError;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::sync::Arc;
+
+/// Steps of the bandwidth: first, around candidates that change something else, and last.
+const COARSE: f64 = 2.0;
+const FINE: f64 = SQRT_2;
+const FINEST: f64 = 1.19;
+
+/// Chooses kernel, metric, bandwidth and scaling, starting from what effort fast would take.
+pub(crate) fn search_kernel(
+    run: &Run,
+    (encoding, moments): (&Encoding, &[ColumnMoments]),
+    coding: &TargetCoding,
+    spec: &TrainSpec,
+    size: SearchSize,
+) -> Result<KernelChoice, TrainError> {
+    let (rows, inputs) = (run.rows.count(Part::Training), encoding.input_dim());
+    let budget = FitSize { rows, inputs, features: spec.feature_count }.budget(size);
+    let rows = RoundRows::of_search(run, coding, spec, (size, budget.features));
+    let trials = Trials::new(run, rows, (encoding, moments), budget.candidates);
+    let mut search = Search { trials, spec, size };
+    search.try_kernels()?;
+    search.try_scalings()?;
+    search.try_metrics()?;
+    if let Some(best) = search.trials.best(|_| true) {
+        search.trials.descend(best, FINEST)?;
+    }
+    Ok(search.finish(budget.features))
+}
+
+struct Search<'a> {
+    trials: Trials<'a>,
+    spec: &'a TrainSpec,
+    size: SearchSize,
+}
+
+impl Search<'_> {
+    /// The scalings to try.
+    fn scalings(&self) -> Vec<ScalingRule> {
+        self.spec.scaling.map_or_else(|| vec![ScalingRule::Standard, ScalingRule::Minmax], |rule| vec![rule])
+    }
+
+    /// Every kernel with bandwidths around the best of the first one, in units of the mean distance.
+    fn try_kernels(&mut self) -> Result<(), TrainError> {
+        let scaling = self.scalings()[0];
+        let mut ratio = 1.0;
+        for shape in self.spec.searched_kernels() {
+            let distance = self.trials.mean_distance(shape, scaling)?;
+            let bandwidth = ratio * distance;
+            if self.trials.tried.is_empty() && !(bandwidth > 0.0 && bandwidth.is_finite()) {
+                return Err(TrainError::Data(format!(
+                    "the mean distance between rows is {bandwidth}: most rows are equal; set kernel.bandwidth to a number"
+                )));
+            }
+            let metric = Arc::new(Metric::Identity);
+            let point = Point { shape, scaling, metric, round: 0, bandwidth };
+            let Some((first, _)) = self.trials.measure(point)? else { break };
+            let best = self.trials.descend(first, COARSE)?;
+            if first == 0 {
+                ratio = self.trials.tried[best].point.bandwidth / distance;
+            }
+        }
+        Ok(())
+    }
+
+    /// The best candidate with another scaling.
+    fn try_scalings(&mut self) -> Result<(), TrainError> {
+        let Some(best) = self.trials.best(|_| true) else { return Ok(()) };
+        for scaling in self.scalings().into_iter().skip(1) {
+            let point = self.trials.tried[best].point.clone();
+            let known = self.trials.mean_distance(point.shape, point.scaling)?;
+            let distance = self.trials.mean_distance(point.shape, scaling)?;
+            let point = Point { scaling, bandwidth: point.bandwidth * distance / known, ..point };
+            let Some((found, _)) = self.trials.measure(point)? else { break };
+            if self.trials.tried[found].error < self.trials.tried[best].error {
+                self.trials.descend(found, FINE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Metrics learned from the best kernel that can have all forms of them, then the other kernels with the best metric.
+    fn try_metrics(&mut self) -> Result<(), TrainError> {
+        let smooth = |tried: &Tried| MetricRule::Full.refusal(tried.point.shape).is_none();
+        let Some(base) = self.trials.best(smooth).or_else(|| self.trials.best(|_| true)) else { return Ok(()) };
+        let shape = self.trials.tried[base].point.shape;
+        for kind in self.kinds(base) {
+            if let Some(best) = self.learn(base, kind)? {
+                self.trials.descend(best, FINE)?;
+            }
+        }
+        let Some(best) = self.trials.best(|tried| tried.kind() != MetricKind::None) else { return Ok(()) };
+        for other in self.spec.searched_kernels().into_iter().filter(|other| *other != shape) {
+            self.try_kernel_with_metric(best, other)?;
+        }
+        Ok(())
+    }
+
+    /// The forms of metric to try on the inputs of a candidate: with one input a metric is a bandwidth.
+    fn kinds(&self, base: usize) -> Vec<MetricKind> {
+        let point = &self.trials.tried[base].point;
+        let scaled = self.trials.scaled(point.scaling);
+        let varying = scaled.input_dim() - scaled.scaling.constant_count();
+        let full = self.spec.tries_full_metric(scaled.input_dim());
+        let kinds = self.spec.metric.kinds(point.shape).iter().copied();
+        kinds.filter(|kind| varying > 1 && (full || *kind != MetricKind::Full)).collect()
+    }
+
+    /// Rounds of one form of metric from a candidate without one; the best of them.
+    fn learn(&mut self, base: usize, kind: MetricKind) -> Result<Option<usize>, TrainError> {
+        let mut last = self.trials.tried[base].point.clone();
+        let scaled = self.trials.scaled(last.scaling);
+        let mut fit = self.trials.fit(&last)?;
+        self.trials.spend(1)?;
+        let mut best: Option<usize> = None;
+        for round in 1..=self.size.rounds {
+            let inputs = last.metric.applied_to(&scaled);
+            let products = self.trials.rows.gradient_products((&inputs, &last.metric), &fit, kind)?;
+            let metric = Arc::new(Metric::of(products, &scaled)?);
+            let before = fit.residuals.error();
+            let mut found = None;
+            for factor in [1.0, FRAC_1_SQRT_2] {
+                let bandwidth = factor * last.bandwidth;
+                let point = Point { metric: Arc::clone(&metric), round, bandwidth, ..last.clone() };
+                let Some((index, next)) = self.trials.measure(point)? else { break };
+                let error = next.residuals.error();
+                if found.as_ref().is_none_or(|(_, smallest, _)| error < *smallest) {
+                    found = Some((index, error, next));
+                }
+            }
+            let Some((index, error, next)) = found else { break };
+            if best.is_none_or(|best| error < self.trials.tried[best].error) {
+                best = Some(index);
+            }
+            if round > 1 && error >= before {
+                break;
+            }
+            (last, fit) = (self.trials.tried[index].point.clone(), next);
+        }
+        Ok(best)
+    }
+
+    /// Another kernel with the metric of a candidate.
+    fn try_kernel_with_metric(&mut self, best: usize, shape: KernelShape) -> Result<(), TrainError> {
+        let point = self.trials.tried[best].point.clone();
+        if point.metric.kind() == MetricKind::Full && MetricRule::Full.refusal(shape).is_some() {
+            return Ok(());
+        }
+        let known = self.trials.mean_distance(point.shape, point.scaling)?;
+        let distance = self.trials.mean_distance(shape, point.scaling)?;
+        let point = Point { shape, bandwidth: point.bandwidth * distance / known, ..point };
+        if let Some((found, _)) = self.trials.measure(point)? {
+            self.trials.descend(found, FINE)?;
+        }
+        Ok(())
+    }
+
+    /// The candidate that is kept: the first, unless others gain more than chance would; a metric has to gain on none, and
+    /// a full one on a diagonal one.
+    fn kept(&self) -> usize {
+        let tried = &self.trials.tried;
+        let kinds = [MetricKind::None, MetricKind::Diagonal, MetricKind::Full];
+        kinds.into_iter().filter_map(|kind| self.trials.best(|tried| tried.kind() == kind)).fold(0, |kept, next| {
+            let (gain, error) = tried[next].residuals.gain_over(&tried[kept].residuals);
+            if gain > STANDARD_ERRORS * error { next } else { kept }
+        })
+    }
+
+    fn finish(self, features: usize) -> KernelChoice {
+        let (index, trials) = (self.kept(), &self.trials);
+        let kept = &trials.tried[index];
+        let (gain, gain_standard_error) = kept.residuals.gain_over(&trials.tried[0].residuals);
+        let report = SearchReport {
+            effort: self.spec.effort.name().to_owned(),
+            rows: trials.rows.row_count(),
+            loo_rows: kept.residuals.squares.len(),
+            features,
+            chosen: index,
+            gain,
+            gain_standard_error,
+            candidates: trials.tried.iter().map(Tried::describe).collect(),
+        };
+        let scaled = trials.scaled(kept.point.scaling);
+        KernelChoice {
+            scaling: kept.point.scaling,
+            inputs: kept.point.metric.applied_to(&scaled),
+            kernel: kept.point.shape.with_bandwidth(kept.point.bandwidth),
+            metric: (self.spec.metric != MetricRule::None).then(|| self.metric_report(kept)),
+            unweighted: scaled.scaling,
+            search: Some((report, trials.tried.iter().map(|tried| tried.seconds).collect())),
+        }
+    }
+
+    /// The candidates with a metric next to the best without.
+    fn metric_report(&self, kept: &Tried) -> MetricReport {
+        let trials = &self.trials;
+        let without = trials.best(|tried| tried.kind() == MetricKind::None).map_or(kept, |best| &trials.tried[best]);
+        let nearest = trials.best(|tried| tried.kind() != MetricKind::None).map(|best| &trials.tried[best]);
+        let (gain, gain_standard_error) =
+            nearest.map_or((0.0, 0.0), |nearest| nearest.residuals.gain_over(&without.residuals));
+        let round = |tried: &Tried| MetricRound {
+            kind: tried.kind(),
+            round: tried.point.round,
+            bandwidth: tried.point.bandwidth,
+            lambda: tried.lambda,
+            loo_mse: tried.error,
+        };
+        let learned = trials.tried.iter().filter(|tried| tried.kind() != MetricKind::None);
+        let scaled = trials.scaled(kept.point.scaling);
+        MetricReport {
+            chosen: kept.kind(),
+            effective_rank: kept.point.metric.effective_rank(&scaled),
+            relevances: kept.point.metric.relevances(&scaled),
+            rounds: std::iter::once(without).chain(learned).map(round).collect(),
+            rows: trials.rows.row_count(),
+            loo_rows: kept.residuals.squares.len(),
+            gain,
+            gain_standard_error,
+        }
+    }
+}

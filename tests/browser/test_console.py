@@ -1,0 +1,222 @@
+"""The console as a person uses it, in Debian's Chromium."""
+
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+from axe_selenium_python import Axe
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from conftest import HOUSES, SCREENSHOTS, browser, complaints, hosts
+
+PAGES = ["/", "/datasets", "/train", "/jobs", "/models", "/docs"]
+
+
+def url(driver):
+    return urllib.parse.unquote(driver.current_url)
+
+
+def text(driver):
+    return driver.find_element(By.TAG_NAME, "main").text
+
+
+def wait(driver, what, seconds=120):
+    return WebDriverWait(driver, seconds, 0.1, [StaleElementReferenceException, NoSuchElementException]).until(what)
+
+
+def press(driver, label):
+    xpath = f"//button[contains(normalize-space(), {label!r})] | //a[contains(normalize-space(), {label!r})]"
+    found = [item for item in driver.find_elements(By.XPATH, xpath) if item.is_displayed()]
+    assert found, f"no button '{label}' in {text(driver)}"
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found[0])
+    found[0].click()
+
+
+def upload(driver, address, name):
+    driver.get(address + "/datasets")
+    driver.find_element(By.ID, "file").send_keys(str(HOUSES))
+    field = driver.find_element(By.ID, "name")
+    field.clear()
+    field.send_keys(name)
+    driver.find_element(By.ID, "target").send_keys("price")
+    press(driver, "Upload")
+    wait(driver, lambda d: "/datasets/ds-" in url(d))
+
+
+def train(driver, address, model, script=True):
+    """From the page of the dataset to the page of the model."""
+    press(driver, "Train on this table")
+    wait(driver, lambda d: "/train" in d.current_url)
+    field = driver.find_element(By.ID, "model")
+    field.clear()
+    field.send_keys(model)
+    features = driver.find_element(By.ID, "features")
+    features.clear()
+    features.send_keys("32")
+    press(driver, "What will it take?")
+    wait(driver, lambda d: "Training rows" in text(d))
+    assert "What can be proved in advance" in text(driver)
+    press(driver, "Start training")
+    wait(driver, lambda d: "/jobs/job-" in url(d))
+    if script:
+        wait(driver, lambda d: "Open the model" in text(d))
+    else:
+        for _ in range(600):
+            if "Open the model" in text(driver):
+                break
+            time.sleep(0.2)
+            driver.refresh()
+    press(driver, "Open the model")
+    wait(driver, lambda d: f"/models/{model}" in url(d))
+
+
+def walk(driver, address, script=True):
+    """Upload, train, watch, read the verdict, switch an alias, predict."""
+    upload(driver, address, "houses")
+    assert "they may be codes and not quantities" in text(driver)  # the column rooms
+    dataset = driver.current_url
+    train(driver, address, "houses", script)
+    assert "fit: the model explains" in text(driver)
+    for part in ("Proved", "Estimated", "Measured"):
+        assert part in text(driver)
+    driver.find_element(By.ID, "alias").send_keys("live")
+    press(driver, "Set the alias")
+    wait(driver, lambda d: "Alias live" in text(d))
+    driver.get(dataset)
+    train(driver, address, "houses", script)
+    press(driver, "Switch live to version 2")
+    wait(driver, lambda d: "Switch live to version 1" in text(d))
+    press(driver, "Try it")
+    wait(driver, lambda d: d.find_elements(By.CLASS_NAME, "answer"))
+    before = driver.find_element(By.CLASS_NAME, "answer").text
+    area = driver.find_element(By.ID, "c0")
+    area.clear()
+    area.send_keys("200")
+    if script:
+        area.send_keys(Keys.TAB)
+    else:
+        press(driver, "Predict")
+    wait(driver, lambda d: d.find_element(By.CLASS_NAME, "answer").text != before)
+    assert "contains the true value with probability at least 95%" in text(driver)
+
+
+def check_quiet(driver, address):
+    assert complaints(driver) == []
+    elsewhere = [url for url in hosts(driver) if not url.startswith((address, "data:", "chrome:", "about:"))]
+    assert elsewhere == []
+
+
+def check_accessible(driver):
+    axe = Axe(driver)
+    axe.inject()
+    found = axe.run()["violations"]
+    assert found == [], axe.report(found)
+
+
+def shoot(driver, width, name):
+    """A picture of the whole page, which must not be wider than the window."""
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 600})
+    height, found = driver.execute_script("return [document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
+    assert found <= width, f"{name} is {found} pixels wide in a window of {width}"
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 6000), "deviceScaleFactor": 1, "mobile": width < 600})
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
+
+
+def test_from_a_file_to_a_prediction(service):
+    with browser() as driver:
+        walk(driver, service)
+        check_quiet(driver, service)
+
+
+def test_without_script(service):
+    with browser(script=False) as driver:
+        driver.get(service + "/jobs")
+        walk(driver, service, script=False)
+        check_quiet(driver, service)
+
+
+def test_with_keys(keyed):
+    address, admin, reader = keyed
+
+    def enter(driver, key):
+        driver.get(address + "/models")
+        assert driver.current_url == address + "/login"
+        driver.find_element(By.ID, "key").send_keys(key)
+        press(driver, "Sign in")
+        wait(driver, lambda d: d.current_url == address + "/")
+        cookie = driver.get_cookie("bochner_key")
+        assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+        assert driver.execute_script("return document.cookie") == ""
+
+    with browser() as driver:
+        enter(driver, admin)
+        walk(driver, address)
+        press(driver, "Sign out")
+        wait(driver, lambda d: d.current_url == address + "/login")
+        driver.get(address + "/models/houses")
+        assert driver.current_url == address + "/login"
+        check_quiet(driver, address)
+    with browser() as driver:
+        enter(driver, reader)
+        driver.get(address + "/models/houses")
+        assert "read-only" in driver.find_element(By.TAG_NAME, "header").text
+        assert "Set the alias" not in text(driver) and "Train" not in driver.find_element(By.TAG_NAME, "nav").text
+        driver.get(address + "/datasets")
+        assert driver.find_elements(By.ID, "file") == []
+        check_quiet(driver, address)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_page_can_be_read_by_everybody(service, dark):
+    """With nothing there, and with long names: rules of axe-core, and nothing wider than the window."""
+    scheme = "dark" if dark else "light"
+    with browser(dark=dark) as driver:
+        for width in (360, 1440):
+            for page in PAGES:
+                driver.get(service + page)
+                check_accessible(driver)
+                shoot(driver, width, f"empty-{page.strip('/') or 'start'}-{width}-{scheme}")
+        name = "a-very-long-name-of-a-model-that-somebody-has-made-up-0123456789"
+        upload(driver, service, "A very long name of a table " + "that_has_no_spaces_at_all_" * 4)
+        dataset = driver.current_url
+        train(driver, service, name)
+        job = next(item for item in reversed(hosts(driver)) if "/jobs/job" in item and not item.endswith("/events"))
+        pages = [*PAGES, dataset, job, f"/train?dataset={dataset.rsplit('/', 1)[1]}", f"/models/{name}", f"/models/{name}/try", "/docs/guarantees"]
+        for width in (360, 1440):
+            for page in pages:
+                driver.get(page if page.startswith("http") else service + page)
+                check_accessible(driver)
+                shoot(driver, width, f"{page.split('?')[0].rsplit('/', 1)[1][:12] or 'start'}-{width}-{scheme}")
+        check_quiet(driver, service)
+
+
+def test_the_keyboard_reaches_everything_in_order(service):
+    with browser() as driver:
+        driver.get(service + "/train")
+        driver.get(service + "/datasets")
+        reached = []
+        for _ in range(20):
+            ActionChains(driver).send_keys(Keys.TAB).perform()
+            element = driver.switch_to.active_element
+            reached.append(element.get_attribute("id") or element.text)
+            outline = element.value_of_css_property("outline-width")
+            assert element.tag_name == "body" or outline != "0px" or "Skip" in element.text, reached
+        assert reached[0] == "Skip to the content"
+        order = [item for item in reached if item in ("name", "target", "file", "Upload")]
+        assert order[:4] == ["name", "target", "file", "Upload"], reached
+
+
+def test_forms_of_another_site_change_nothing(service):
+    """What a page elsewhere could send, with the origin that a browser would add."""
+    body = b"token=x"
+    for headers in ({"origin": "http://evil.example"}, {}):
+        request = urllib.request.Request(service + "/datasets/sample", body, headers, method="POST")
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(request)
