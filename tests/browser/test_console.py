@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 from axe_selenium_python import Axe
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -23,11 +23,13 @@ def url(driver):
 
 
 def text(driver):
-    return driver.find_element(By.TAG_NAME, "main").text
+    """What the page says, read in one step: between two the browser may have gone to the next page."""
+    return driver.execute_script("return document.querySelector('main')?.innerText ?? ''")
 
 
 def wait(driver, what, seconds=120):
-    return WebDriverWait(driver, seconds, 0.1, [StaleElementReferenceException, NoSuchElementException]).until(what)
+    """Until `what` is so; a page that is replaced while it is being read is read again."""
+    return WebDriverWait(driver, seconds, 0.1, [WebDriverException]).until(what)
 
 
 def press(driver, label):
