@@ -5,7 +5,7 @@ use super::residuals::Residuals;
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Gradients, Kernel, KernelShape, MapKind, Precision, Sampling};
 use crate::model::{InputPipeline, MetricKind, TargetCoding};
-use crate::solver::{RidgePath, in_order};
+use crate::solver::{RidgePath, in_order, product_in_strips};
 use crate::training::TrainSpec;
 use crate::training::fit::search::{CodedRows, LOO_ROWS};
 use crate::training::rows::classes::check_total_weight;
@@ -201,7 +201,7 @@ impl<'a> RoundRows<'a> {
                 for gradient in gradients.at(inputs.prepare(block.inputs()).view()) {
                     let gradient = gradient * roots.view().insert_axis(Axis(1));
                     if wanted == MetricKind::Full {
-                        *sums += &gradient.t().dot(&gradient);
+                        *sums += &product_in_strips(gradient.t(), gradient.view());
                     } else {
                         *sums += &(&gradient * &gradient).sum_axis(Axis(0)).insert_axis(Axis(1));
                     }
