@@ -136,7 +136,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("model", &["dataset", "features", "linalg", "solver", "theory", "theory::ours", "theory::papers"]),
     ("model::store", &["storage"]),
     ("model::onnx", &["features"]),
-    ("model::insight", &["dataset", "features"]),
+    ("model::insight", &["dataset", "features", "theory::ours"]),
     ("model::artifact", &["dataset", "features", "solver", "storage", "theory"]),
     ("dataset", &["random", "request", "storage"]),
     ("dataset::formats", &[]),

@@ -1,7 +1,12 @@
 //! Raw rows to scaled inputs: the same code in training and in serving.
 
 use crate::dataset::{Encoding, Scaling};
+use crate::linalg::checkpoint;
 use ndarray::Array2;
+
+/// Rows between two questions whether to stop: many inputs of so few rows take milliseconds, and few inputs less than
+/// the question.
+const ROWS_AT_ONCE: usize = 16;
 
 /// Encoding, then imputation, then scaling, then the metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +39,10 @@ impl InputPipeline {
     pub fn prepare_scaled<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Array2<f64> {
         let shape = (rows.len(), self.input_dim());
         let mut inputs = vec![0.0; shape.0 * shape.1]; // rows×d
-        for (codes, input) in rows.zip(inputs.chunks_exact_mut(shape.1.max(1))) {
+        for (row, (codes, input)) in rows.zip(inputs.chunks_exact_mut(shape.1.max(1))).enumerate() {
+            if row % ROWS_AT_ONCE == 0 {
+                checkpoint();
+            }
             self.encoding.encode(codes.iter().copied(), input);
             self.scaling.apply(input);
         }
@@ -46,6 +54,7 @@ impl InputPipeline {
 fn product_by_rows(inputs: &Array2<f64>, root: &Array2<f64>) -> Array2<f64> {
     let mut products = Array2::zeros(inputs.dim());
     for (input, mut product) in inputs.rows().into_iter().zip(products.rows_mut()) {
+        checkpoint(); // a row takes d² steps
         for (value, row) in input.iter().zip(root.rows()) {
             product.scaled_add(*value, &row);
         }

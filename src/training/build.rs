@@ -105,6 +105,7 @@ impl ModelParts<'_> {
             metric: self.metric,
             search: self.search,
             explanations: assessment.explanations,
+            held_out: assessment.held_out,
             cross_validation: self.cross_validation,
             failure_probability: spec.guarantees.delta,
             evidence: Some(evidence),

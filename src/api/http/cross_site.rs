@@ -21,7 +21,7 @@ use super::error::ApiError;
 use super::error_code::ErrorCode;
 use crate::config::Config;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
 use cors::CorsOrigins;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -104,7 +104,10 @@ const FORM_ROUTE: &str = "/api/v1/datasets";
 /// it is not from a page of another site.
 pub(crate) fn refuse_form(parts: &Parts) -> Result<(), ApiError> {
     let headers = &parts.headers;
-    let Some(value) = headers.get(header::CONTENT_TYPE).filter(|_| !parts.method.is_safe()) else { return Ok(()) };
+    if parts.method.is_safe() {
+        return Ok(());
+    }
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return refuse_hidden_page(parts) };
     let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     if media_type.eq_ignore_ascii_case(b"multipart/form-data") && parts.uri.path() == FORM_ROUTE {
         return if is_from_here(headers) {
@@ -124,14 +127,35 @@ pub(crate) fn refuse_form(parts: &Parts) -> Result<(), ApiError> {
     }
 }
 
-/// Whether a form is not sent by a page of another site. An `Origin` was checked before; forms have no other header that
-/// a page chooses, and no browser calls itself curl.
+/// Refuses a request without a content type from a browser that does not say what page it comes from. Scripts of old
+/// browsers can send any bytes in this way; methods other than POST they have to ask for first.
+fn refuse_hidden_page(parts: &Parts) -> Result<(), ApiError> {
+    let headers = &parts.headers;
+    let names_page = headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
+    if parts.method != Method::POST || names_page || !starts(headers, "user-agent", b"Mozilla/") {
+        return Ok(());
+    }
+    let detail =
+        "a browser has to say what page a request comes from (`origin`), or what type its body has (`content-type`)";
+    Err(ApiError::new(ErrorCode::UnsupportedMediaType, detail))
+}
+
+/// Whether a form is not sent by a page of another site. An `Origin` was checked before, and forms have no other header
+/// that a page chooses. Scripts can add some, in some browsers `user-agent` too; a browser then asks us before it sends
+/// the form to another site, and is never allowed to.
 fn is_from_here(headers: &HeaderMap) -> bool {
-    let starts = |name: &str, start: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(start));
+    let is_browser = SENT_BY_BROWSERS.iter().any(|name| headers.contains_key(*name));
     headers.contains_key(header::ORIGIN)
         || headers.contains_key("x-requested-with")
-        || starts("sec-fetch-site", b"same-origin")
-        || starts("user-agent", b"curl/")
+        || starts(headers, "sec-fetch-site", b"same-origin")
+        || (starts(headers, "user-agent", b"curl/") && !is_browser)
+}
+
+/// Headers that browsers send of their own accord and curl does not.
+const SENT_BY_BROWSERS: [&str; 3] = ["sec-fetch-site", "accept-language", "referer"];
+
+fn starts(headers: &HeaderMap, name: &str, start: &[u8]) -> bool {
+    headers.get(name).is_some_and(|value| value.as_bytes().starts_with(start))
 }
 
 /// The `Host` header, which must be there once. [RFC 9112, section 3.2]

@@ -51,7 +51,7 @@ pub(crate) async fn accept(
     fingerprint: String,
     check: impl FnOnce() -> Result<NewJob, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    let idempotency_key = idempotency_key(headers)?;
+    let idempotency_key = idempotency_key(headers, client)?;
     let wait = wait_preference(headers);
     let trace_parent = trace_parent_or(trace_parent(headers));
     let mut changes = state.jobs.changes();
@@ -329,10 +329,15 @@ pub(crate) fn refuse_too_large(state: &AppState, need: u64, what: &str, advice: 
     Ok(())
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+/// The idempotency key of a request as it is stored. A client with a key has idempotency keys of its own: what separates
+/// them from those of others cannot be in a header.
+fn idempotency_key(headers: &HeaderMap, client: Client) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
-        Ok(key) if (1..=200).contains(&key.len()) => Ok(Some(key.to_owned())),
+        Ok(key) if (1..=200).contains(&key.len()) => Ok(Some(match client {
+            Client::Key(_) => format!("{client}\n{key}"),
+            Client::Address(_) => key.to_owned(),
+        })),
         _ => Err(ApiError::new(ErrorCode::MalformedHeader, "Idempotency-Key must be 1 to 200 ASCII characters")),
     }
 }

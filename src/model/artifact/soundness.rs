@@ -146,6 +146,9 @@ fn check_extras(model: &FittedModel) -> Result<(), ArtifactError> {
     if model.explanations.as_ref().is_some_and(|found| !found.is_consistent(columns, k)) {
         return Err(ArtifactError::Shape("explanations and columns"));
     }
+    if model.held_out.as_ref().is_some_and(|sample| !sample.is_consistent(&model.head)) {
+        return Err(ArtifactError::Shape("held-out rows and outputs"));
+    }
     if model.spread.as_ref().is_some_and(|spread| !spread.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("spread and weights"));
     }

@@ -86,6 +86,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         metric: None,
         search: None,
         explanations: None,
+        held_out: None,
         cross_validation: None,
         failure_probability: stored.failure_probability,
         evidence,

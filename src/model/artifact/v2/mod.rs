@@ -21,6 +21,7 @@ use super::stored::features::{
 use super::stored::head::StoredHead;
 use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations};
 use super::stored::insight::cross_validation::StoredCrossValidation;
+use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
 use super::stored::metric::{StoredMetricReport, StoredMetricRoot, StoredSearch};
 use super::stored::report::StoredReport;
@@ -127,6 +128,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
             write_section(bytes, Section::IndividualCurves, &curves)?;
         }
     }
+    if let Some(sample) = &model.held_out {
+        write_section(bytes, Section::HeldOut, &StoredHeldOut::from(sample))?;
+    }
     if let Some(found) = &model.cross_validation {
         write_section(bytes, Section::CrossValidation, &StoredCrossValidation::from(found))?;
     }
@@ -212,6 +216,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         metric: sections.find::<StoredMetricReport>(Section::MetricReport)?.map(Into::into),
         search: sections.find::<StoredSearch>(Section::Search)?.map(Into::into),
         explanations: explanations(&sections)?,
+        held_out: sections.find::<StoredHeldOut>(Section::HeldOut)?.map(Into::into),
         cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),
         failure_probability,
         evidence,

@@ -46,10 +46,11 @@ pub(super) enum Section {
     IndividualCurves,
     Search,
     Notations,
+    HeldOut,
 }
 
 impl Section {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -74,6 +75,7 @@ impl Section {
         Self::IndividualCurves,
         Self::Search,
         Self::Notations,
+        Self::HeldOut,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -102,6 +104,7 @@ impl Section {
             Self::IndividualCurves => b"ICEC",
             Self::Search => b"SRCH",
             Self::Notations => b"NOTA",
+            Self::HeldOut => b"HELD",
         }
     }
 
@@ -131,7 +134,8 @@ impl Section {
             | Self::Explanations
             | Self::CrossValidation
             | Self::IndividualCurves
-            | Self::Search => 0,
+            | Self::Search
+            | Self::HeldOut => 0,
         }
     }
 
