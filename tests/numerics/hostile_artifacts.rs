@@ -68,7 +68,13 @@ fn use_it(model: FittedModel) {
     let row = vec![0.5; model.inputs.encoding.columns.len()];
     let predictor = Predictor::new(model);
     let predictions = predictor.compute(&[&row], outputs.extras());
-    serde_json::to_string(&Answer { outputs: &outputs, model: predictor.model(), predictions: &predictions }).unwrap();
+    serde_json::to_string(&Answer {
+        outputs: &outputs,
+        model: predictor.model(),
+        predictions: &predictions,
+        flags: None,
+    })
+    .unwrap();
 }
 
 /// Every byte of the payload in turn becomes some other: whatever can be read can be used, and soon.
