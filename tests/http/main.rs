@@ -27,6 +27,7 @@ mod disk;
 mod exact_learner;
 mod explanations;
 mod exports;
+mod flags;
 mod formats;
 mod guarantees;
 mod harness;
