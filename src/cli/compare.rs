@@ -1,18 +1,14 @@
 //! Compare samplings on a table, without a service: the same library as a job of type `compare`.
 
+use super::inputs::{ResourceArguments, TableArguments, listed, raw_spec};
 use super::progress::ProgressLine;
-use super::{own_program, written};
-use crate::app::table_file::TableFile;
-use crate::config::Bytes;
-use crate::dataset::{
-    ColumnOptions, ContentEncoding, CsvOptions, DatasetError, Task, UploadFormat, UploadOptions, parse_delimiter,
-};
-use crate::training::{CompareSpec, Comparison, Resources, SpecLimits, TrainError, compare, estimate_comparison};
+use super::{STOPPED, written};
+use crate::training::{CompareSpec, Comparison, TrainError, compare, estimate_comparison};
 use clap::Args;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Table, samplings and outputs of `bochner compare`.
 #[derive(Debug, Args)]
@@ -21,13 +17,8 @@ pub struct CompareArguments {
     #[arg(long)]
     data: PathBuf,
 
-    /// Column to predict. The default is the last one.
-    #[arg(long)]
-    target: Option<String>,
-
-    /// What is predicted: regression or classification. The default follows from the cells of the target.
-    #[arg(long, value_parser = parse_task)]
-    task: Option<Task>,
+    #[command(flatten)]
+    table: TableArguments,
 
     /// Samplings, the one to compare with first: plain, leverage, elss1, elss2, eerf, lkrf, pooled_ridge and others; linear
     /// stands for the inputs themselves.
@@ -66,25 +57,8 @@ pub struct CompareArguments {
     #[arg(long, default_value = "{}")]
     spec: String,
 
-    /// Delimiter of CSV cells: a name (comma, semicolon, tab, pipe, space) or one character.
-    #[arg(long, default_value = "comma")]
-    delimiter: String,
-
-    /// The CSV has no header line.
-    #[arg(long)]
-    no_header: bool,
-
-    /// Threads. The default is all cores; the result does not depend on it.
-    #[arg(long)]
-    threads: Option<usize>,
-
-    /// Memory that the comparison may need, by estimate.
-    #[arg(long, default_value = "4GiB")]
-    memory: Bytes,
-
-    /// Largest feature count.
-    #[arg(long, default_value_t = 16_384)]
-    max_features: usize,
+    #[command(flatten)]
+    resources: ResourceArguments,
 
     /// Write everything here as JSON: means, standard errors, every trial, every seed and split.
     #[arg(long)]
@@ -99,47 +73,35 @@ pub struct CompareArguments {
     svg: Option<PathBuf>,
 }
 
-pub(super) fn parse_task(text: &str) -> Result<Task, String> {
-    match text {
-        "regression" => Ok(Task::Regression),
-        "classification" => Ok(Task::Classification),
-        _ => Err("must be regression or classification".into()),
-    }
-}
-
 /// Prints the table of means, and writes the files that were asked for.
-pub(super) fn compare_samplings(arguments: &CompareArguments) -> Result<(), String> {
-    let limits = SpecLimits { feature_count: arguments.max_features };
-    let spec = CompareSpec::check(&request(arguments)?, limits).map_err(listed)?;
-    let file = read(arguments)?;
+pub(super) fn compare_samplings(arguments: &CompareArguments) -> Result<ExitCode, String> {
+    let allowed = &arguments.resources;
+    let spec = CompareSpec::check(&request(arguments)?, allowed.spec_limits()).map_err(listed)?;
+    let file = arguments.table.read(&arguments.data)?;
     let schema = &file.dataset.schema;
     spec.check_against(schema).map_err(listed)?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.unwrap_or_else(cores).max(1);
-    let need = estimate_comparison(&spec, schema, threads);
-    if need > arguments.memory.0 {
-        let (need, have) = (need >> 20, arguments.memory.0 >> 20);
-        return Err(format!(
-            "the comparison would need about {need} MiB of memory and --memory allows {have} MiB; use fewer features or rows"
-        ));
-    }
-    let resources = Resources { threads, cache_bytes: arguments.memory.0 - need };
+    let need = estimate_comparison(&spec, schema, allowed.threads());
+    let resources = allowed.grant(need, "comparison", "use fewer features or rows")?;
     let line = ProgressLine::start("fits", spec.trial_count());
     let found = compare(&file.table, schema, &file.dataset.name, &spec, resources, &line);
     line.finish();
-    let found = found.map_err(|error| match error {
-        TrainError::Stopped => "stopped".to_owned(),
-        error => error.to_string(),
-    })?;
+    let found = match found {
+        Ok(found) => found,
+        Err(TrainError::Stopped) => {
+            eprintln!("bochner: stopped; nothing was written");
+            return Ok(ExitCode::from(STOPPED));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
     write_files(arguments, &found)?;
     let mut target = std::io::stdout();
-    written("the table", target.write_all(page(&found).as_bytes()).and_then(|()| target.flush()))
+    written("the table", target.write_all(page(&found).as_bytes()).and_then(|()| target.flush()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The arguments as a request of the API has them.
 fn request(arguments: &CompareArguments) -> Result<Value, String> {
-    let mut base: Value =
-        serde_json::from_str(&arguments.spec).map_err(|error| format!("--spec is not JSON: {error}"))?;
+    let mut base = raw_spec(&arguments.spec)?;
     if !base.is_object() {
         return Err("--spec must be a JSON object".into());
     }
@@ -166,36 +128,6 @@ fn request(arguments: &CompareArguments) -> Result<Value, String> {
         request["rows"] = json!(rows);
     }
     Ok(request)
-}
-
-fn listed(problems: Vec<crate::request::problem::Problem>) -> String {
-    let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
-    details.join("; ")
-}
-
-fn read(arguments: &CompareArguments) -> Result<TableFile, String> {
-    let path = &arguments.data;
-    let at = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
-    let delimiter = parse_delimiter(&arguments.delimiter).map_err(|error: DatasetError| error.to_string())?;
-    let options = UploadOptions {
-        name: Some(stem(path)),
-        target: arguments.target.clone(),
-        task: arguments.task,
-        numeric: Vec::new(),
-        columns: ColumnOptions::default(),
-        format: (delimiter != b',').then_some(UploadFormat::Csv),
-        file_name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
-        csv: CsvOptions { delimiter, header: arguments.no_header.then_some(false) },
-        encoding: ContentEncoding::Identity,
-    };
-    let source = File::open(path).map_err(|error| at(&error))?;
-    TableFile::read(source, &options, Some(own_program())).map_err(|error| at(&error))
-}
-
-/// The name of a file up to its first dot.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    name.split('.').next().unwrap_or_default().to_owned()
 }
 
 fn write_files(arguments: &CompareArguments, found: &Comparison) -> Result<(), String> {

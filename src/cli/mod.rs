@@ -24,6 +24,9 @@ mod compare;
 /// Repeat the experiments of the papers.
 mod reproduce;
 
+/// Tables, specs and resources of commands that learn.
+mod inputs;
+
 /// The progress of a long command.
 mod progress;
 
@@ -47,6 +50,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use compare::CompareArguments;
 pub use demo::DemoArguments;
+pub use inputs::{ResourceArguments, TableArguments};
 pub use keys::KeysCommand;
 pub use predict::PredictArguments;
 pub use reproduce::ReproduceArguments;
@@ -56,9 +60,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 pub use train::TrainArguments;
 
+/// The exit code after Ctrl-C, as of a process that SIGINT ends.
+const STOPPED: u8 = 130;
+
+/// What the exit code of every command means.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; of healthcheck: the service is ready; of doctor: nothing is wrong (any more)
+  1    failed, with the reason on standard error: a file, a table, a spec or the service is at fault
+  2    the arguments are wrong
+  3    of doctor, backup and restore: something is wrong with the files
+  130  of train and compare: stopped by Ctrl-C";
+
 /// Kernel models with their proof attached.
 #[derive(Debug, Parser)]
-#[command(name = "bochner", version, about)]
+#[command(name = "bochner", version, about, after_help = EXIT_CODES)]
 pub struct Cli {
     /// The command to run.
     #[command(subcommand)]
@@ -87,8 +103,8 @@ pub enum Command {
     Keys(KeysCommand),
     /// Predict the rows of a file with a model file, without a service.
     Predict(PredictArguments),
-    /// Train a model on a table and write it to a file, without a service. Exits with 0 if there is a model, 1 if the table, the
-    /// spec or the training is at fault, 2 if the arguments are, and 130 if it was stopped by Ctrl-C.
+    /// Train a model on a table and write it to a file, without a service. Exits with 0 if there is a model, 1 if the table,
+    /// the spec or the training is at fault, 2 if the arguments are, and 130 if it was stopped by Ctrl-C.
     Train(Box<TrainArguments>),
     /// List what is proved of a model file, best first: bounds, their probability and what they rest on.
     Guarantees {
@@ -118,7 +134,7 @@ pub enum Command {
         json: bool,
     },
     /// Compare ways to draw features on a table: test errors over random splits, with means and standard errors. Exits with
-    /// 1 and a reason if the table or the request is not valid.
+    /// 1 and a reason if the table or the request is not valid, and with 130 if it was stopped by Ctrl-C.
     Compare(Box<CompareArguments>),
     /// Repeat an experiment of one of the papers: every number as CSV, charts as SVG, and what was expected and found.
     /// Interrupted runs go on where they stopped.
@@ -200,7 +216,7 @@ impl Cli {
                 written("the completions", printed).map(|()| ExitCode::SUCCESS)
             }
             Command::Inspect { file, json } => inspect::inspect(&file, json).map(|()| ExitCode::SUCCESS),
-            Command::Compare(arguments) => compare::compare_samplings(&arguments).map(|()| ExitCode::SUCCESS),
+            Command::Compare(arguments) => compare::compare_samplings(&arguments),
             Command::Reproduce(arguments) => reproduce::reproduce(&arguments).map(|()| ExitCode::SUCCESS),
             Command::Backup { target, data_dir } => backup::backup(&data_dir, &target),
             Command::Restore { copy, data_dir } => backup::restore(&copy, &data_dir),

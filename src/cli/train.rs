@@ -1,26 +1,17 @@
 //! Train a model on a table, without a service: the same library as a training job.
 
+use super::inputs::{ResourceArguments, TableArguments, listed, raw_spec, stem};
 use super::progress::StageLine;
-use super::{own_program, written};
-use crate::app::table_file::TableFile;
-use crate::config::Bytes;
-use crate::dataset::{
-    ColumnOptions, ContentEncoding, CsvOptions, DatasetError, Schema, Task, UploadFormat, UploadOptions,
-    parse_delimiter,
-};
+use super::{STOPPED, written};
+use crate::dataset::{Finding, Schema, Severity};
 use crate::model::{FittedModel, encode};
-use crate::request::problem::Problem;
 use crate::theory::RowAccess;
-use crate::training::{Resources, SpecLimits, TrainError, TrainSpec, estimate_memory, train};
+use crate::training::{TrainError, TrainSpec, estimate_memory, train};
 use clap::Args;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The exit code after Ctrl-C, as of a process that SIGINT ends.
-const STOPPED: u8 = 130;
 
 /// Table, spec and outputs of `bochner train`.
 #[derive(Debug, Args)]
@@ -28,13 +19,8 @@ pub struct TrainArguments {
     /// Table to train on: CSV, JSON, Arrow, Parquet or LIBSVM, as for uploads, optionally compressed as .gz or .zst.
     data: PathBuf,
 
-    /// Column to predict. The default is the last one.
-    #[arg(long)]
-    target: Option<String>,
-
-    /// What is predicted: regression or classification. The default follows from the cells of the target.
-    #[arg(long, value_parser = super::compare::parse_task)]
-    task: Option<Task>,
+    #[command(flatten)]
+    table: TableArguments,
 
     /// The training spec: JSON such as '{"features": {"count": 1000}}', or a file of it.
     #[arg(long, default_value = "{}")]
@@ -44,25 +30,8 @@ pub struct TrainArguments {
     #[arg(long, short)]
     output: Option<PathBuf>,
 
-    /// Delimiter of CSV cells: a name (comma, semicolon, tab, pipe, space) or one character.
-    #[arg(long)]
-    delimiter: Option<String>,
-
-    /// The CSV has no header line.
-    #[arg(long)]
-    no_header: bool,
-
-    /// Threads. The default is all cores; the model does not depend on it.
-    #[arg(long)]
-    threads: Option<usize>,
-
-    /// Memory that the training may need, by estimate.
-    #[arg(long, default_value = "4GiB")]
-    memory: Bytes,
-
-    /// Largest feature count.
-    #[arg(long, default_value_t = 16_384)]
-    max_features: usize,
+    #[command(flatten)]
+    resources: ResourceArguments,
 
     /// Print the description of the model as JSON, with the path of its file.
     #[arg(long)]
@@ -71,23 +40,15 @@ pub struct TrainArguments {
 
 /// Trains, writes the model file, and prints the verdict.
 pub(super) fn run(arguments: &TrainArguments) -> Result<ExitCode, String> {
-    let limits = SpecLimits { feature_count: arguments.max_features };
-    let spec = TrainSpec::check("/spec", Some(&raw_spec(&arguments.spec)?), limits).map_err(listed)?;
-    let file = read(arguments)?;
+    let allowed = &arguments.resources;
+    let spec = TrainSpec::check("/spec", Some(&raw_spec(&arguments.spec)?), allowed.spec_limits()).map_err(listed)?;
+    let file = arguments.table.read(&arguments.data)?;
     let schema = &file.dataset.schema;
     spec.check_against(schema, "/dataset").map_err(listed)?;
-    let threads =
-        arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
-    let spec = spec.within_memory(schema, threads, arguments.memory.0);
-    let need = estimate_memory(&spec, schema, threads);
-    if need > arguments.memory.0 {
-        let (need, have) = (need >> 20, arguments.memory.0 >> 20);
-        return Err(format!(
-            "the training would need about {need} MiB of memory and --memory allows {have} MiB; use fewer features"
-        ));
-    }
+    let spec = spec.within_memory(schema, allowed.threads(), allowed.memory());
+    let need = estimate_memory(&spec, schema, allowed.threads());
+    let resources = allowed.grant(need, "training", "use fewer features")?;
     note_table(schema, &file.dataset.name);
-    let resources = Resources { threads, cache_bytes: arguments.memory.0 - need };
     let line = StageLine::start();
     let trained = train(&file.table, schema, &file.dataset.id, &spec, resources, &line);
     line.finish();
@@ -109,47 +70,7 @@ pub(super) fn run(arguments: &TrainArguments) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// JSON, or the path of a file of it.
-fn raw_spec(text: &str) -> Result<Value, String> {
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|error| format!("--spec is not JSON: {error}"));
-    }
-    let content = std::fs::read_to_string(text).map_err(|error| format!("--spec {text}: {error}"))?;
-    serde_json::from_str(&content).map_err(|error| format!("--spec {text} is not JSON: {error}"))
-}
-
-fn listed(problems: Vec<Problem>) -> String {
-    let details: Vec<String> = problems.into_iter().map(|p| format!("{}: {}", p.pointer, p.detail)).collect();
-    details.join("; ")
-}
-
-fn read(arguments: &TrainArguments) -> Result<TableFile, String> {
-    let path = &arguments.data;
-    let at = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
-    let delimiter = arguments.delimiter.as_deref().map(parse_delimiter).transpose();
-    let delimiter = delimiter.map_err(|error: DatasetError| error.to_string())?;
-    let options = UploadOptions {
-        name: Some(stem(path)),
-        target: arguments.target.clone(),
-        task: arguments.task,
-        numeric: Vec::new(),
-        columns: ColumnOptions::default(),
-        format: delimiter.map(|_| UploadFormat::Csv),
-        file_name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
-        csv: CsvOptions { delimiter: delimiter.unwrap_or(b','), header: arguments.no_header.then_some(false) },
-        encoding: ContentEncoding::Identity,
-    };
-    let source = File::open(path).map_err(|error| at(&error))?;
-    TableFile::read(source, &options, Some(own_program())).map_err(|error| at(&error))
-}
-
-/// The name of a file up to its first dot.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    name.split('.').next().unwrap_or_default().to_owned()
-}
-
-/// What was read, on standard error.
+/// What was read and found, on standard error.
 fn note_table(schema: &Schema, name: &str) {
     let targets: Vec<&str> = schema.target_columns().map(|column| column.name.as_str()).collect();
     let (rows, columns, labelled) = (schema.row_count, schema.columns.len(), schema.labelled_rows());
@@ -157,6 +78,19 @@ fn note_table(schema: &Schema, name: &str) {
     if labelled < rows {
         eprintln!("{} rows have no target; they are used to scale inputs and never fitted", rows - labelled);
     }
+    for finding in &schema.findings {
+        eprintln!("{}", finding_line(finding));
+    }
+}
+
+/// A finding about the table, without what a hostile table could send to the terminal.
+fn finding_line(Finding { column, severity, detail, action, .. }: &Finding) -> String {
+    let word = match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+    };
+    let place = column.as_ref().map_or_else(String::new, |column| format!("column '{column}': "));
+    format!("{word}: {place}{detail}. {action}").replace(char::is_control, "\u{fffd}")
 }
 
 /// Whole or not at all.

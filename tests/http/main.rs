@@ -10,6 +10,7 @@ mod bad_tables;
 mod batching;
 mod classifiers;
 mod clients;
+mod command_line;
 mod comparisons;
 mod compression;
 mod conditional;
