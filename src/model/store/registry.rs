@@ -3,7 +3,9 @@
 use super::upkeep::insert;
 use super::version::ModelReference;
 use super::version_index::{IndexedModel, VersionIndex, from_row};
-use crate::model::{FittedModel, Imported, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
+use crate::model::{
+    ArtifactError, FittedModel, Imported, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode,
+};
 use crate::storage::database::{Database, now};
 use crate::storage::disk::Disk;
 use crate::storage::files::{DataDir, at_path, hex};
@@ -228,17 +230,20 @@ impl ModelRegistry {
         })
     }
 
-    /// The artifact of a version, opened. A missing file is a storage error, unless the version was deleted or replaced
-    /// since it was looked up.
+    /// The artifact of a version, opened. A version that was deleted or replaced since it was looked up is not found.
     pub fn artifact(&self, entry: &ModelVersion) -> Result<File, RegistryError> {
         let path = self.path(&entry.artifact);
         File::open(&path).map_err(|error| {
             let known = self.find(&entry.name, Some(entry.version));
             let is_there = known.is_ok_and(|known| known.artifact == entry.artifact);
-            if error.kind() == ErrorKind::NotFound && !is_there {
-                return RegistryError::NoVersion { name: entry.name.clone(), version: entry.version };
+            let (name, version) = (entry.name.clone(), entry.version);
+            match error.kind() {
+                ErrorKind::NotFound if is_there => {
+                    RegistryError::Artifact { name, version, cause: ArtifactError::Missing }
+                }
+                ErrorKind::NotFound => RegistryError::NoVersion { name, version },
+                _ => at_path(&path, &error).into(),
             }
-            at_path(&path, &error).into()
         })
     }
 
@@ -334,15 +339,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_artifact_is_a_storage_error_until_its_version_is_deleted() {
+    fn a_missing_artifact_is_said_of_its_version_until_that_is_deleted() {
         let (_folder, registry, model) = registry_and_model();
         let stored = registry.store("a", &model).unwrap();
         let entry = registry.publish("m", &stored, "{}", None, |_| {}).unwrap();
         let path = registry.path("a");
         std::fs::remove_file(&path).unwrap();
         let refusal = registry.artifact(&entry).unwrap_err();
-        assert!(matches!(&refusal, RegistryError::Storage(_)), "{refusal}");
-        assert!(refusal.to_string().contains(path.to_str().unwrap()), "{refusal}");
+        assert_eq!(refusal.to_string(), "the artifact of model 'm' version 1 cannot be used: its file is missing");
         registry.delete("m", None).unwrap();
         assert!(matches!(registry.artifact(&entry), Err(RegistryError::NoVersion { .. })));
     }

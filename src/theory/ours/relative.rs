@@ -12,7 +12,7 @@ use crate::theory::papers::wang;
 use crate::theory::papers::wang::distance::{Distance, ERROR_ON_EVENT};
 use crate::theory::papers::wang::theorem1::quadratic_form;
 use crate::theory::papers::wang::thresholds::log_ratio;
-use crate::theory::statement::guarantee::{Finding, Source};
+use crate::theory::statement::guarantee::Source;
 use crate::theory::statement::words::rounded_up;
 use crate::theory::{Assumption, AssumptionState, Evidence, Form, Guarantee};
 
@@ -182,16 +182,7 @@ pub fn theorem1_relative(evidence: &Evidence, failure_probability: f64) -> Guara
     let mut distance = Distance { bound, failure_probability, columns: None };
     let goal = variance * distance.draw_share();
     distance.columns = columns_below(evidence, event_delta, b, goal, |t| bound_at(t, 1));
-    inputs.extend(distance.for_this_draw());
-    RELATIVE.guarantee(Finding {
-        value: bound,
-        informative: distance.is_informative(variance),
-        failure_probability: Some(failure_probability),
-        assumptions,
-        inputs,
-        estimated: Vec::new(),
-        wording: distance.wording(evidence),
-    })
+    RELATIVE.guarantee(distance.finding(evidence, assumptions, inputs))
 }
 
 #[cfg(test)]

@@ -191,7 +191,10 @@ fn fit(facts: &Facts, guarantees: &[Guarantee]) -> Fit {
             Some(found) if found.value.is_some() => {
                 "The width of the interval differs from row to row; ask for the output 'interval'.".to_owned()
             }
-            Some(found) => format!("No interval: {}", found.statement),
+            Some(found) => match found.statement.split_once(": requires ") {
+                Some((_, reason)) => format!("No interval: it requires {reason}"),
+                None => format!("No interval. {}", found.statement),
+            },
             None => "No interval: the model stores no calibration scores.".to_owned(),
         })
     } else {

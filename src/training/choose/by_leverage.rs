@@ -9,6 +9,7 @@ use crate::features::{DrawScales, Precision, Sampling, draw_by_score, kernel_dev
 use crate::solver::{Leverage, SolveError, ridge_leverages};
 use crate::theory::PoolEvidence;
 use crate::theory::spectrum::ridges_around;
+use crate::training::rows::passes::Summed;
 use crate::training::stage::TrainError;
 use ndarray::{Array1, Array2};
 
@@ -109,7 +110,7 @@ fn score(pool: &Pool, lambda: f64, inverse_rows: f64) -> Result<Scored, TrainErr
         let map = pool.group_map(draws);
         let run = pool.rows.run;
         let tick = |done: f64| pool.tick(index, groups.len(), SUMMING * done);
-        let gram = run.gram_of_inputs(&pool.selection, pool.parts, pool.rows.inputs, (&map, precision), tick)?;
+        let gram = run.gram(&pool.selection, Summed::Inputs(pool.parts), pool.rows.inputs, (&map, precision), tick)?;
         if gram.weight() <= 0.0 || gram.weight().is_nan() {
             return Err(TrainError::Data("no row with a weight above 0 scores the pool; use more pool_rows".into()));
         }

@@ -18,7 +18,7 @@ pub(crate) mod passes;
 /// Some rows, held together.
 pub(crate) mod picked_rows;
 
-/// Passes that score candidates for features.
+/// A pass that scores candidates for features.
 pub(crate) mod pool_passes;
 
 /// The class and weight of every row.

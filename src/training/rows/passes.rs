@@ -4,13 +4,34 @@ use super::parted_rows::RowBlock;
 use super::row_selection::RowSelection;
 use super::run::Run;
 use crate::dataset::{ColumnMoments, Encoding, Part};
-use crate::features::{FeatureMap, Precision, Projector, Wave};
+use crate::features::{FeatureMap, Precision, Wave};
 use crate::model::{InputPipeline, TargetCoding};
-use crate::solver::{BlockGram, BlockPlan, Gram, RidgePath, in_order};
+use crate::solver::{BlockGram, BlockPlan, Gram, RidgePath, checkpoint, in_order};
 use crate::training::spec::memory::BLOCK_ROWS;
 use crate::training::stage::{Stage, TrainError};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use std::ops::Range;
+
+/// The rows that a Gram matrix sums over, and what stands beside their features.
+#[derive(Clone, Copy)]
+pub(crate) enum Summed<'a> {
+    /// Training rows, their coded targets and the weights they have in a fit.
+    Fit(&'a TargetCoding),
+    /// Rows of some parts, whether or not they have targets.
+    Inputs(&'a [Part]),
+}
+
+impl Summed<'_> {
+    fn target_count(self) -> usize {
+        match self {
+            Self::Fit(coding) => coding.width(),
+            Self::Inputs(_) => 0,
+        }
+    }
+}
+
+/// Rows between two questions whether to stop, where each has thousands of inputs.
+const ROWS_AT_ONCE: usize = 16;
 
 impl Run<'_> {
     /// Moments of every encoded input and of every target over the rows of a part.
@@ -31,7 +52,10 @@ impl Run<'_> {
                 self.rows.read(index, part, block)?;
                 (*inputs, *targets) = (nothing(encoding.input_dim()), nothing(block.targets().ncols()));
                 let mut encoded = vec![0.0; encoding.input_dim()];
-                for (codes, cells) in block.inputs().zip(block.targets().rows()) {
+                for (row, (codes, cells)) in block.inputs().zip(block.targets().rows()).enumerate() {
+                    if row % ROWS_AT_ONCE == 0 {
+                        checkpoint();
+                    }
                     encoding.encode(codes.iter().copied(), &mut encoded);
                     inputs.iter_mut().zip(&encoded).for_each(|(moments, &value)| moments.observe(value));
                     targets.iter_mut().zip(cells).for_each(|(moments, &value)| moments.observe(value));
@@ -63,49 +87,70 @@ impl Run<'_> {
         Ok(moments)
     }
 
-    /// The sufficient statistics of the training rows: block → project → cos → rank-k update.
+    /// The sufficient statistics of the training rows, with the weights they have in a fit.
     pub(crate) fn accumulate(
         &self,
         selection: &RowSelection,
         inputs: &InputPipeline,
-        (map, precision): (&FeatureMap, Precision),
+        features: (&FeatureMap, Precision),
         coding: &TargetCoding,
+        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
+    ) -> Result<Gram, TrainError> {
+        self.gram(selection, Summed::Fit(coding), inputs, features, tick)
+    }
+
+    /// A Gram matrix over selected rows: block → project → cos → rank-k update.
+    pub(crate) fn gram(
+        &self,
+        selection: &RowSelection,
+        summed: Summed,
+        inputs: &InputPipeline,
+        (map, precision): (&FeatureMap, Precision),
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
     ) -> Result<Gram, TrainError> {
         match precision {
-            Precision::Mixed => self.accumulate_in::<f32>(selection, inputs, map, coding, tick),
-            Precision::Double => self.accumulate_in::<f64>(selection, inputs, map, coding, tick),
+            Precision::Mixed => self.gram_in::<f32>(selection, summed, inputs, map, tick),
+            Precision::Double => self.gram_in::<f64>(selection, summed, inputs, map, tick),
         }
     }
 
-    fn accumulate_in<T: Wave>(
+    fn gram_in<T: Wave>(
         &self,
         selection: &RowSelection,
+        summed: Summed,
         inputs: &InputPipeline,
         map: &FeatureMap,
-        coding: &TargetCoding,
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
     ) -> Result<Gram, TrainError> {
         let projector = map.projector::<T>();
+        let push = |block: &RowBlock, targets: &Array2<f64>, statistics: &mut BlockGram<T>| {
+            let prepared = inputs.prepare(block.inputs());
+            projector.transform_by(prepared.view(), BlockGram::<T>::AT_ONCE, |first, features| {
+                let range = first..first + features.len() / projector.feature_count();
+                let weights = block.weights().map(|weights| &weights[range.clone()]);
+                statistics.push(features, targets.slice(s![range, ..]), weights);
+            });
+        };
         let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| -> Result<(), TrainError> {
-            self.read_to_fit(selection.block(index), block)?;
-            let targets = coding.code(block.targets());
-            push_features(&projector, inputs.prepare(block.inputs()).view(), (&targets, block.weights()), statistics);
+            let stretches = selection.block(index);
+            match summed {
+                Summed::Fit(coding) => {
+                    self.read_to_fit(stretches, block)?;
+                    push(block, &coding.code(block.targets()), statistics);
+                }
+                Summed::Inputs(parts) => {
+                    for &part in parts {
+                        self.rows.read_stretches(stretches, part, block)?;
+                        push(block, &Array2::zeros((block.row_count(), 0)), statistics);
+                    }
+                }
+            }
             Ok(())
         };
-        self.sum_gram(selection, (projector.feature_count(), coding.width()), fill, tick)
-    }
-
-    /// The sum of Gram matrices over the blocks of a selection, each filled by `fill`.
-    pub(super) fn sum_gram<T: Wave>(
-        &self,
-        selection: &RowSelection,
-        (feature_count, target_count): (usize, usize),
-        fill: impl Fn(usize, &mut RowBlock, &mut BlockGram<T>) -> Result<(), TrainError> + Sync,
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
-        let plan = BlockPlan { count: selection.count(), row_capacity: BLOCK_ROWS, feature_count, target_count, fill };
-        plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / selection.count() as f64))
+        let (count, target_count) = (selection.count(), summed.target_count());
+        let feature_count = projector.feature_count();
+        let plan = BlockPlan { count, row_capacity: BLOCK_ROWS, feature_count, target_count, fill };
+        plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / count as f64))
     }
 
     /// Mean squared leave-one-out residuals at each λ over the selected rows, averaged over the
@@ -216,20 +261,6 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-/// Adds the features of scaled rows to a block, a few rows at a time, with their coded targets and weights.
-pub(super) fn push_features<T: Wave>(
-    projector: &Projector<T>,
-    prepared: ArrayView2<f64>,
-    (targets, weights): (&Array2<f64>, Option<&[f64]>),
-    statistics: &mut BlockGram<T>,
-) {
-    projector.transform_by(prepared, BlockGram::<T>::AT_ONCE, |first, features| {
-        let range = first..first + features.len() / projector.feature_count();
-        let weights = weights.map(|weights| &weights[range.clone()]);
-        statistics.push(features, targets.slice(s![range, ..]), weights);
-    });
 }
 
 /// Running sums of squared leave-one-out residuals.

@@ -1,13 +1,11 @@
-//! Passes over the rows that score candidates for features.
+//! A pass over the rows that scores candidates for features by their targets.
 
 use super::parted_rows::RowBlock;
-use super::passes::push_features;
 use super::row_selection::RowSelection;
 use super::run::Run;
-use crate::dataset::Part;
-use crate::features::{FeatureMap, Precision, Wave};
+use crate::features::FeatureMap;
 use crate::model::{InputPipeline, TargetCoding};
-use crate::solver::{BlockGram, Gram, in_order};
+use crate::solver::in_order;
 use crate::training::stage::TrainError;
 use ndarray::{Array1, Array2, Axis};
 
@@ -42,41 +40,6 @@ impl ProductSums {
 }
 
 impl Run<'_> {
-    /// The Gram matrix of features over the rows of some parts, whether or not they have targets.
-    pub(crate) fn gram_of_inputs(
-        &self,
-        selection: &RowSelection,
-        parts: &[Part],
-        inputs: &InputPipeline,
-        (map, precision): (&FeatureMap, Precision),
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
-        match precision {
-            Precision::Mixed => self.gram_of_inputs_in::<f32>(selection, parts, inputs, map, tick),
-            Precision::Double => self.gram_of_inputs_in::<f64>(selection, parts, inputs, map, tick),
-        }
-    }
-
-    fn gram_of_inputs_in<T: Wave>(
-        &self,
-        selection: &RowSelection,
-        parts: &[Part],
-        inputs: &InputPipeline,
-        map: &FeatureMap,
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
-        let projector = map.projector::<T>();
-        let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| -> Result<(), TrainError> {
-            for &part in parts {
-                self.rows.read_stretches(selection.block(index), part, block)?;
-                let (prepared, targets) = (inputs.prepare(block.inputs()), Array2::zeros((block.row_count(), 0)));
-                push_features(&projector, prepared.view(), (&targets, block.weights()), statistics);
-            }
-            Ok(())
-        };
-        self.sum_gram(selection, (projector.feature_count(), 0), fill, tick)
-    }
-
     /// The mean over training rows of ψ(y − ȳ)ᵀ, s×k, in f64. No Gram matrix is made.
     pub(crate) fn mean_products(
         &self,

@@ -5,8 +5,10 @@
 //! draw of the features. By Markov's inequality its mean over new inputs exceeds bound/δ' with probability at most δ'
 //! inside the event.
 
-use crate::theory::Evidence;
+use crate::theory::statement::guarantee::Finding;
 use crate::theory::statement::words::{Wording, percent, rounded_up};
+use crate::theory::{Assumption, Evidence};
+use std::collections::BTreeMap;
 
 /// The quantity that estimates of the distance are about.
 pub(crate) const ERROR: &str = "mean of (f_s(x) - f(x))^2 over new inputs x and feature draws";
@@ -33,7 +35,7 @@ pub(crate) struct Distance {
 
 impl Distance {
     /// bound/δ' at δ' = δ, and its probability 1 − δ − δ', if that is positive.
-    pub(crate) fn for_this_draw(&self) -> Vec<(&'static str, f64)> {
+    fn for_this_draw(&self) -> Vec<(&'static str, f64)> {
         let probability = 1.0 - 2.0 * self.failure_probability;
         let of_bound = |bound: f64| {
             vec![("bound_for_this_draw", bound / self.failure_probability), ("probability_for_this_draw", probability)]
@@ -43,7 +45,7 @@ impl Distance {
 
     /// Whether the bound for the features of this model is below the target variance. Without one, at δ ≥ ½, whether the
     /// bound on the mean over draws is.
-    pub(crate) fn is_informative(&self, variance: f64) -> bool {
+    fn is_informative(&self, variance: f64) -> bool {
         self.bound.is_some_and(|bound| bound / self.draw_share() < variance)
     }
 
@@ -52,7 +54,26 @@ impl Distance {
         if self.failure_probability < 0.5 { self.failure_probability } else { 1.0 }
     }
 
-    pub(crate) fn wording(self, evidence: &Evidence) -> Wording {
+    /// What is found by a bound with these assumptions and inputs.
+    pub(crate) fn finding(
+        self,
+        evidence: &Evidence,
+        assumptions: Vec<Assumption>,
+        mut inputs: BTreeMap<&'static str, f64>,
+    ) -> Finding {
+        inputs.extend(self.for_this_draw());
+        Finding {
+            value: self.bound,
+            informative: self.is_informative(evidence.target_mean_square.unwrap_or(0.0)),
+            failure_probability: Some(self.failure_probability),
+            assumptions,
+            inputs,
+            estimated: Vec::new(),
+            wording: self.wording(evidence),
+        }
+    }
+
+    fn wording(self, evidence: &Evidence) -> Wording {
         let delta = self.failure_probability;
         let variance = rounded_up(evidence.target_mean_square.unwrap_or(0.0));
         let detail = match self.for_this_draw()[..] {

@@ -161,16 +161,7 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
         need.is_some_and(|need| evidence.ridge >= need)
     };
     distance.columns = columns.filter(covered);
-    inputs.extend(distance.for_this_draw());
-    Finding {
-        value: bound,
-        informative: distance.is_informative(variance),
-        failure_probability: Some(failure_probability),
-        assumptions,
-        inputs,
-        estimated: Vec::new(),
-        wording: distance.wording(evidence),
-    }
+    distance.finding(evidence, assumptions, inputs)
 }
 
 #[cfg(test)]
