@@ -80,7 +80,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("api::http", &["config", "dataset", "jobs", "model", "request", "serving", "storage", "telemetry"]),
     ("keys", &["storage"]),
     ("jobs", &["storage", "telemetry"]),
-    ("serving", &["dataset", "model", "request", "theory", "theory::ours"]),
+    ("serving", &["dataset", "model", "request", "telemetry", "theory", "theory::ours"]),
     ("serving::runtime", &["model", "telemetry"]),
     ("serving::formats", &["dataset", "model", "request", "telemetry"]),
     ("training", &["dataset", "features", "model", "request", "solver", "theory", "theory::papers", "theory::plan"]),

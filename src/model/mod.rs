@@ -59,7 +59,7 @@ pub use error_bars::ErrorBars;
 pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
 pub use function::{Extras, Function, Predictions, Scorer};
 pub use head::Head;
-pub use inputs::InputPipeline;
+pub use inputs::{ColumnRange, ColumnRanges, InputPipeline};
 pub use insight::contributions::Contributions;
 pub use insight::cross_validation::{CrossValidation, Fold, Measure};
 pub use insight::explanations::{ColumnExplanation, Explanations, Permutation};

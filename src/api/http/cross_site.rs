@@ -10,13 +10,19 @@
 //!   need no header. Old browsers send forms without `Origin`: the three content types of forms are refused where a
 //!   request changes something. Uploads accept `multipart/form-data` with a header that shows where it comes from.
 //!
-//! Responses have no CORS header, so that pages of other origins never read one.
+//! Responses have no CORS header, so that pages of other origins never read one, unless `--cors-origins` lists them.
+
+/// Pages of other origins that may read our responses.
+mod cors;
+
+pub(crate) use cors::preflight;
 
 use super::error::ApiError;
 use super::error_code::ErrorCode;
 use crate::config::Config;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
+use cors::CorsOrigins;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The content types that HTML forms can send.
@@ -27,11 +33,17 @@ pub(crate) struct AllowedHosts {
     /// In addition to loopback, as configured.
     names: Vec<String>,
     listen: IpAddr,
+    /// Pages of other origins that may send requests and read responses.
+    pub(crate) cors: CorsOrigins,
 }
 
 impl AllowedHosts {
     pub(crate) fn new(config: &Config) -> Self {
-        Self { names: config.allowed_hosts.clone(), listen: config.listen.ip().to_canonical() }
+        Self {
+            names: config.allowed_hosts.clone(),
+            listen: config.listen.ip().to_canonical(),
+            cors: CorsOrigins::new(&config.access.cors_origins),
+        }
     }
 
     /// Checks what every request must satisfy. Nothing is allocated unless it is refused.
@@ -67,7 +79,7 @@ impl AllowedHosts {
         let allowed = authority.is_some_and(|authority| {
             authority.eq_ignore_ascii_case(host) || without_port(authority).is_some_and(|name| self.is_trusted(name))
         });
-        if allowed { Ok(()) } else { Err(foreign_origin(origin)) }
+        if allowed || self.cors.lists(origin) { Ok(()) } else { Err(foreign_origin(origin)) }
     }
 
     /// Loopback, or configured.
@@ -179,7 +191,8 @@ fn address(name: &[u8]) -> Option<IpAddr> {
 
 fn foreign_origin(origin: &[u8]) -> ApiError {
     let detail = format!(
-        "requests of pages from {} are refused; to allow their host, start the service with --allowed-hosts",
+        "requests of pages from {} are refused; to allow their host, start the service with --allowed-hosts; to let such \
+         pages read answers too, list their origin in --cors-origins",
         String::from_utf8_lossy(origin)
     );
     ApiError::new(ErrorCode::OriginNotAllowed, detail)
@@ -191,7 +204,8 @@ mod tests {
     use axum::http::Request;
 
     fn check(listen: &str, host: &str, origin: Option<&str>) -> bool {
-        let hosts = AllowedHosts { names: vec!["models.example".into()], listen: listen.parse().unwrap() };
+        let cors = CorsOrigins::new(&["https://pages.example".into()]);
+        let hosts = AllowedHosts { names: vec!["models.example".into()], listen: listen.parse().unwrap(), cors };
         let request = Request::post("/").header("host", host);
         let request = origin.into_iter().fold(request, |request, origin| request.header("origin", origin));
         hosts.check(&request.body(()).unwrap().into_parts().0).is_ok()
@@ -232,13 +246,27 @@ mod tests {
 
     #[test]
     fn origins_pass_if_they_are_loopback_configured_or_the_host_itself() {
-        for origin in
-            ["http://localhost:3000", "http://127.0.0.1:8080", "https://models.example", "http://192.0.2.2:80"]
-        {
+        for origin in [
+            "http://localhost:3000",
+            "http://127.0.0.1:8080",
+            "https://models.example",
+            "http://192.0.2.2:80",
+            "https://pages.example",
+        ] {
             assert!(check("0.0.0.0", "192.0.2.2:80", Some(origin)), "{origin}");
         }
-        for origin in ["null", "", "http://evil.example", "http://192.0.2.3", "file://localhost", "http://192.0.2.2:81"]
-        {
+        for origin in [
+            "null",
+            "",
+            "http://evil.example",
+            "http://192.0.2.3",
+            "file://localhost",
+            "http://192.0.2.2:81",
+            "http://pages.example",
+            "https://pages.example:444",
+            "https://pages.example.evil.example",
+            "https://pages.example/",
+        ] {
             assert!(!check("0.0.0.0", "192.0.2.2:80", Some(origin)), "{origin}");
         }
     }

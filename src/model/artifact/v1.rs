@@ -72,6 +72,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         weights: weight_matrix(&map, head.output_count(), stored.weights)?,
         head,
         inputs,
+        ranges: None,
         missing: stored.missing.into(),
         map,
         precision,

@@ -195,7 +195,7 @@ impl Outcome {
     }
 }
 
-/// Interval, error bars and label set, in words.
+/// Interval, error bars, label set and warnings, in words.
 fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
     let interval = &prediction["interval"];
     let bounds = interval["low"].as_f64().zip(interval["high"].as_f64());
@@ -207,21 +207,30 @@ fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
         (
             "Interval",
             bounds.map(|(low, high)| {
-                format!(
-                    "{} to {}; contains the true value with probability at least {coverage} if new rows are like the old ones",
-                    number(low),
-                    number(high)
-                )
+                let claim = if interval["in_range"] == false {
+                    "this row is outside the training range, so no probability is claimed".to_owned()
+                } else {
+                    format!(
+                        "contains the true value with probability at least {coverage} if new rows are like the old ones"
+                    )
+                };
+                format!("{} to {}; {claim}", number(low), number(high))
             }),
         ),
         ("Error bar", bar(&prediction["error_bar"]).map(|bar| format!("{bar} from the random features (estimated)"))),
         (
             "Certified error bar",
-            bar(&prediction["certified_error_bar"]).map(|bar| format!("{bar} from the random features (proved for the share of inputs that the page of the model states)")),
+            bar(&prediction["certified_error_bar"]).map(|bar| {
+                format!(
+                    "{bar} from the random features (proved for the share of inputs that the page of the model states)"
+                )
+            }),
         ),
         ("Label set", (!set.is_empty()).then(|| set.join(", "))),
     ];
-    found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let warnings = items(&prediction["warnings"]);
+    let warnings = warnings.map(|found| ("Warning", format!("{}: {}", text(&found["column"]), text(&found["detail"]))));
+    found.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(warnings).collect()
 }
 
 fn probabilities(found: &Value) -> Vec<(String, String, u32)> {

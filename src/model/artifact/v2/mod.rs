@@ -19,7 +19,7 @@ use super::stored::features::{
     StoredFrequencies, StoredKernel, StoredMapKind, StoredPrecision, feature_map, weight_matrix,
 };
 use super::stored::head::StoredHead;
-use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations};
+use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, StoredRanges};
 use super::stored::insight::cross_validation::StoredCrossValidation;
 use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
@@ -74,6 +74,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     write_section(bytes, Section::Inputs, &inputs)?;
     if let Some(notations) = StoredNotations::of(&model.inputs.encoding) {
         write_section(bytes, Section::Notations, &notations)?;
+    }
+    if let Some(ranges) = &model.ranges {
+        write_section(bytes, Section::Ranges, &StoredRanges::from(ranges))?;
     }
     let features = FeatureSection {
         kernel: model.map.kernel.into(),
@@ -200,6 +203,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         weights: weight_matrix(&map, head.output_count(), weights)?,
         head,
         inputs,
+        ranges: sections.find::<StoredRanges>(Section::Ranges)?.map(Into::into),
         missing: missing.into(),
         map,
         selection,

@@ -47,10 +47,11 @@ pub(super) enum Section {
     Search,
     Notations,
     HeldOut,
+    Ranges,
 }
 
 impl Section {
-    const ALL: [Self; 25] = [
+    const ALL: [Self; 26] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -76,6 +77,7 @@ impl Section {
         Self::Search,
         Self::Notations,
         Self::HeldOut,
+        Self::Ranges,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -105,6 +107,7 @@ impl Section {
             Self::Search => b"SRCH",
             Self::Notations => b"NOTA",
             Self::HeldOut => b"HELD",
+            Self::Ranges => b"RANG",
         }
     }
 
@@ -135,7 +138,8 @@ impl Section {
             | Self::CrossValidation
             | Self::IndividualCurves
             | Self::Search
-            | Self::HeldOut => 0,
+            | Self::HeldOut
+            | Self::Ranges => 0,
         }
     }
 
