@@ -73,9 +73,9 @@ def train(driver, address, model, script=True, count=32):
     press(driver, "Start training")
     wait(driver, lambda d: "/jobs/job-" in url(d))
     if script:
-        wait(driver, lambda d: "Open the model" in text(d))
+        wait(driver, lambda d: "Open the model" in text(d), 600)
     else:
-        for _ in range(600):
+        for _ in range(3000):
             if "Open the model" in text(driver):
                 break
             time.sleep(0.2)
