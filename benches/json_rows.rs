@@ -51,7 +51,7 @@ fn measure(predictor: &Predictor, rows: &str) {
     let predictions = predictor.compute(&codes, outputs.extras());
     let [compute, write, ours, jiter, fast_float] = best([
         &mut || drop(black_box(predictor.compute(&codes, outputs.extras()))),
-        &mut || write_answer(Answer { outputs: &outputs, model, predictions: &predictions }),
+        &mut || write_answer(Answer { outputs: &outputs, model, predictions: &predictions, flags: None }),
         &mut || drop(black_box(read(&native, model))),
         &mut || drop(black_box(ScoringRequest::read(frame.as_bytes(), model, ROWS).expect("rows of the model"))),
         &mut || drop(black_box(fast_float_scan(rows.as_bytes()))),

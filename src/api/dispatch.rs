@@ -8,13 +8,14 @@ use super::AppState;
 use super::auth::credentials::are_deliberate;
 use super::console;
 use super::http::connections::Handler;
-use super::http::cross_site::refuse_form;
+use super::http::cross_site::{preflight, refuse_form};
 use super::http::drain::drain_on_drop;
 use super::http::extract::ModelPath;
-use super::http::observe::refuse;
+use super::http::observe::{observe_early, refuse};
+use super::http::responses::compression::{compress_prediction, is_long};
 use super::predict::predict;
 use super::routes::router;
-use crate::telemetry::PredictionRoute;
+use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Method;
@@ -42,9 +43,18 @@ impl Dispatch {
 }
 
 impl Handler for Dispatch {
-    /// Predictions change nothing, so that forms may send them; and no form sends a key in a header. The route table is boxed: a connection has room for the
-    /// largest future of any request, and moves it.
     async fn handle(&self, address: IpAddr, parts: Parts, body: Body) -> Response {
+        let cors = &self.state.hosts.cors;
+        let origin = cors.listed(&parts.headers);
+        let response = self.answer(address, parts, body).await;
+        cors.expose(origin, response)
+    }
+}
+
+impl Dispatch {
+    /// Predictions change nothing, so that forms may send them; and no form sends a key in a header. The route table is
+    /// boxed: a connection has room for the largest future of any request, and moves it.
+    async fn answer(&self, address: IpAddr, parts: Parts, body: Body) -> Response {
         let prediction = if parts.method == Method::POST { prediction_route(parts.uri.path()) } else { None };
         let checked = self.state.hosts.check(&parts).and_then(|()| match prediction {
             Some(_) => Ok(()),
@@ -57,7 +67,19 @@ impl Handler for Dispatch {
                 drop(drain_on_drop(body));
                 refuse(&self.state, &parts, &error)
             }
-            (Ok(()), Some((route, model))) => predict(&self.state, route, model, address, &parts, body).await,
+            (Ok(()), Some((route, model))) => {
+                let response = predict(&self.state, route, model, address, &parts, body).await;
+                match route.protocol() {
+                    Protocol::Native if is_long(&response) => {
+                        Box::pin(compress_prediction(&parts.headers, response)).await
+                    }
+                    Protocol::Native | Protocol::InferenceV2 | Protocol::Invocations => response,
+                }
+            }
+            (Ok(()), None) if self.state.hosts.cors.is_preflight(&parts) => {
+                drop(drain_on_drop(body));
+                observe_early(&self.state, &parts, preflight())
+            }
             (Ok(()), None) => Box::pin(self.routes.handle(address, parts, body)).await,
         }
     }

@@ -5,13 +5,14 @@ use super::auth::authorize_route;
 use super::console::{self, Backend};
 use super::http::error::ApiError;
 use super::http::error_code::ErrorCode;
+use super::http::responses::compression::{compressed, compressed_predictions};
 use super::http::{drain, observe};
 use super::predict::{mlflow, open_inference, predict_route};
 use super::resources::{
     aliases, artifacts, datasets, explanations, guarantees, job_events, jobs, models, onnx, operations, plan, plots,
     spectrum, updates,
 };
-use crate::telemetry::PredictionRoute;
+use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::{Method, Uri};
@@ -30,14 +31,19 @@ pub fn router(state: AppState) -> Router {
         all = all.route(route.path(), predict_route(route));
     }
     let console = console::routes(Backend::new(state.clone(), all.with_state(state.clone())));
-    let mut router = api
+    let router = api
         .merge(console.method_not_allowed_fallback(no_such_method))
         .layer(CatchPanicLayer::custom(|_| ApiError::internal("a handler panicked").into_response()))
-        .layer(observe.clone())
-        .layer(map_request(drain::drain_request));
+        .layer(observe.clone());
+    let mut router = compressed(router).layer(map_request(drain::drain_request));
     for route in PredictionRoute::ALL {
         let refuse = no_such_method.layer(observe.clone());
-        router = router.route(route.path(), predict_route(route).fallback(refuse));
+        let predictions = predict_route(route).fallback(refuse);
+        let predictions = match route.protocol() {
+            Protocol::Native | Protocol::Invocations => compressed_predictions(predictions),
+            Protocol::InferenceV2 => predictions, // it has codings of its own
+        };
+        router = router.route(route.path(), predictions);
     }
     router.with_state(state)
 }
@@ -99,6 +105,7 @@ fn api_routes(state: &AppState) -> Router<AppState> {
         .route("/version", get(operations::version))
         .route("/metrics", get(operations::metrics))
         .route("/openapi.yaml", get(operations::openapi))
+        .route("/openapi.json", get(operations::openapi_json))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn_with_state(state.clone(), authorize_route))

@@ -122,6 +122,7 @@ impl TrainingJobs {
         let certified = stoppable(control, || recertify(model, &spec, (&table, &dataset.schema), resources, &observer));
         let certified = certified.map_err(training_failure)?;
         control.progress(JobStage::Publish, 0.0);
+        stop_if_asked(control)?;
         let mut description = certified.model.describe_with(RowAccess::Kept);
         let mut known = self.description(&entry)?;
         for field in ["stage_seconds", "search"] {
@@ -131,6 +132,7 @@ impl TrainingJobs {
         }
         let description = description.to_string();
         let predictor = make_ready(certified.model).map_err(|error| failure("internal", error))?;
+        stop_if_asked(control)?; // the last time: a file that is written gets its entry
         let stored = self.registry.store(&job.id, predictor.model()).map_err(storage_failure)?;
         let put = |version: &Arc<ModelVersion>| {
             self.model_cache.release(&entry);
@@ -181,6 +183,7 @@ impl TrainingJobs {
             self.metrics.stage_seconds.get_or_create(&StageLabel { stage: stage.name() }).observe(*seconds);
         }
         control.progress(JobStage::Publish, 0.0);
+        stop_if_asked(control)?;
         let stages = trained.stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
         let mut description = trained.model.describe_with(row_access(&trained.model));
         description["report"]["stage_seconds"] = Value::Object(stages.collect());
@@ -191,6 +194,7 @@ impl TrainingJobs {
         }
         let description = description.to_string();
         let predictor = make_ready(trained.model).map_err(|error| failure("internal", error))?;
+        stop_if_asked(control)?; // the last time: a file that is written gets its entry
         let stored = self.registry.store(&job.id, predictor.model()).map_err(storage_failure)?.marked_as(imported);
         let put = |version: &Arc<ModelVersion>| self.model_cache.put(version, predictor);
         self.registry.publish(&job.request.model, &stored, &description, after, put).map_err(|error| match error {
@@ -229,6 +233,11 @@ fn stoppable<T>(control: &Control, training: impl FnOnce() -> Result<T, TrainErr
     let control = control.clone();
     let stopped = linalg::stoppable(Arc::new(move || control.should_stop()), training);
     stopped.unwrap_or(Err(TrainError::Stopped))
+}
+
+/// Ends a job between two steps that take a moment each.
+fn stop_if_asked(control: &Control) -> Result<(), Failure> {
+    if control.should_stop() { Err(training_failure(TrainError::Stopped)) } else { Ok(()) }
 }
 
 /// For lack of room the job can be done later; anything else ends it.

@@ -4,7 +4,7 @@ use super::written;
 use crate::dataset::{ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
 use crate::model::{Predictor, read_artifact};
 use crate::serving::{
-    Answer, AnswerWriter, Format, OutputPlace, OutputRequest, Outputs, Refusal, RowReader, refuse_not_finite,
+    Answer, AnswerWriter, Format, OutputPlace, OutputRequest, Outputs, Refusal, RowFlags, RowReader, refuse_not_finite,
 };
 use clap::{Args, ValueEnum};
 use std::fs::File;
@@ -33,6 +33,10 @@ pub struct PredictArguments {
     /// Probability that an interval or label set may miss the truth, such as 0.1.
     #[arg(long)]
     delta: Option<f64>,
+
+    /// Refuse rows with levels that training did not see, inputs outside the training range or missing cells.
+    #[arg(long)]
+    strict: bool,
 
     /// Format of the rows. The default is given by the file's extension, or CSV.
     #[arg(long)]
@@ -79,6 +83,7 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
         names: arguments.outputs.clone(),
         top_k: arguments.top_k,
         delta: arguments.delta,
+        strict: arguments.strict,
         place: OutputPlace::Body,
     };
     let outputs = Outputs::check(&asked, model).map_err(|refusal| words(&refusal))?;
@@ -101,11 +106,13 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let target = BufWriter::new(io::stdout().lock());
     let mut answers = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0);
     while let (Ok(writer), Some(mut block)) = (&mut answers, reader.next_block().map_err(refused)?) {
+        let flags = RowFlags::check(&outputs, model, &block, "/rows").map_err(refused)?;
         let locations = std::mem::take(&mut block.locations);
         let rows: Vec<&[f64]> = block.rows().collect();
         let predictions = predictor.compute(&rows, outputs.extras());
         refuse_not_finite(&predictions, &locations, "/rows").map_err(refused)?;
-        let outcome = writer.write(Answer { outputs: &outputs, model, predictions: &predictions });
+        let answer = Answer { outputs: &outputs, model, predictions: &predictions, flags: flags.as_ref() };
+        let outcome = writer.write(answer);
         answers = answers.and_then(|writer| outcome.map(|()| writer));
     }
     if answers.as_ref().is_ok_and(|writer| writer.rows == 0) {

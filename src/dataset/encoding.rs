@@ -55,7 +55,7 @@ pub enum EncodingError {
 /// From here on, not every integer is a double.
 const IMPRECISE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
-/// Code of a level that training did not see: it encodes as all zeros.
+/// Code of a level that training did not see: like every code below 0 it encodes as all zeros.
 const UNKNOWN_LEVEL: f64 = -1.0;
 
 /// How raw cells become the d inputs of a feature map.
@@ -215,9 +215,9 @@ impl InputColumn {
         !self.notation.missing.is_empty() && self.notation.is_missing(&number.to_string())
     }
 
-    /// Whether this is the code of a level that training did not see.
+    /// Whether this is a code of a level that training did not see: any below 0.
     pub fn is_unknown(&self, code: f64) -> bool {
-        self.kind == ColumnKind::Categorical && code == UNKNOWN_LEVEL
+        self.kind == ColumnKind::Categorical && code < 0.0
     }
 
     fn level_code(&self, text: &str) -> f64 {

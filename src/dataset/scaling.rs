@@ -77,6 +77,11 @@ impl ColumnMoments {
         self.mean
     }
 
+    /// The smallest and the largest value; none if every cell is missing.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        (self.count > 0.0).then_some((self.min, self.max))
+    }
+
     /// Variance with missing cells at the mean, which is how they will be filled in.
     pub fn variance(&self) -> f64 {
         let rows = self.count + self.missing as f64;

@@ -2,6 +2,7 @@
 //! derivatives by the angles.
 
 use super::{FeatureMap, MapKind, Projector};
+use crate::linalg::product_in_strips;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use std::f64::consts::FRAC_PI_2;
 
@@ -43,7 +44,8 @@ impl Gradients {
     /// ∇ of every output at every row of `inputs`, in the coordinates of the map: k matrices of rows×d.
     pub fn at(&self, inputs: ArrayView2<f64>) -> Vec<Array2<f64>> {
         let waves = self.waves.transform(inputs); // rows×s
-        self.weights.columns().into_iter().map(|weights| self.by_angles(&waves, weights).dot(&self.slopes)).collect()
+        let of_output = |weights| product_in_strips(self.by_angles(&waves, weights).view(), self.slopes.view());
+        self.weights.columns().into_iter().map(of_output).collect()
     }
 
     /// Derivatives by the angles, rows×m.

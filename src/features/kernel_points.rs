@@ -22,12 +22,7 @@ pub struct KernelPoints<T> {
 impl<T: Exponential> KernelPoints<T> {
     /// The rows of `inputs` (n×d).
     pub fn new(kernel: Kernel, inputs: ArrayView2<f64>) -> Self {
-        Self {
-            kernel,
-            inputs: inputs.to_owned(),
-            rows: inputs.iter().map(|&value| T::from_f64(value)).collect(),
-            coordinates: inputs.t().iter().map(|&value| T::from_f64(value)).collect(),
-        }
+        Self { kernel, inputs: inputs.to_owned(), rows: converted(inputs), coordinates: converted(inputs.t()) }
     }
 
     /// Other points of the same kernel.
@@ -76,6 +71,16 @@ impl<T: Exponential> KernelPoints<T> {
         let start = index * self.count();
         &self.coordinates[start + columns.start..start + columns.end]
     }
+}
+
+/// Row by row, in this precision.
+fn converted<T: Exponential>(values: ArrayView2<f64>) -> Vec<T> {
+    let mut converted = Vec::with_capacity(values.len());
+    for row in values.rows() {
+        checkpoint();
+        converted.extend(row.iter().map(|&value| T::from_f64(value)));
+    }
+    converted
 }
 
 /// Kernels that are evaluated on whole slices; others are evaluated value by value.

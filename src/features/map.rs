@@ -2,6 +2,7 @@
 
 use super::kernels::spline;
 use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave};
+use crate::linalg::product_in_strips;
 use crate::random::{Purpose, Stream};
 use ndarray::{Array2, Axis};
 use serde::Serialize;
@@ -149,7 +150,8 @@ impl FeatureMap {
     /// ψ(Rx) as a map of x: the symmetric matrix R goes into the frequencies, which are then dense.
     #[must_use]
     pub fn folded(&self, root: &Array2<f64>) -> Self {
-        Self { frequencies: Frequencies::Dense(self.frequencies.written_out().dot(root)), ..self.clone() }
+        let frequencies = product_in_strips(self.frequencies.written_out().view(), root.view());
+        Self { frequencies: Frequencies::Dense(frequencies), ..self.clone() }
     }
 
     /// Whether a linear change of the inputs can go into the frequencies without a change of their form.

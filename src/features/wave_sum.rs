@@ -2,6 +2,7 @@
 //! rows with one column fixed, and the share of each input in the difference of two values.
 
 use super::{FeatureMap, Frequencies, Gradients, MapKind, Projector};
+use crate::linalg::product_in_strips;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use std::f64::consts::SQRT_2;
 use std::ops::Range;
@@ -36,7 +37,7 @@ impl WaveSum {
         };
         let frequencies = map.frequencies.written_out();
         let frequencies = match root {
-            Some(root) => frequencies.dot(root),
+            Some(root) => product_in_strips(frequencies.view(), root.view()),
             None => frequencies.into_owned(),
         };
         let map = FeatureMap {

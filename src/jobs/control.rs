@@ -1,6 +1,7 @@
 //! The handle through which a running job reports progress and learns that it should stop.
 
 use super::JobStage;
+use super::eta::Eta;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,11 +40,12 @@ struct RunningJob {
     /// When the job has run for as long as it may.
     deadline: Option<Instant>,
     progress: Mutex<TimedProgress>,
-    notify: Box<dyn Fn() + Send + Sync>,
+    notify: Box<dyn Fn(Progress) + Send + Sync>,
 }
 
 struct TimedProgress {
     latest: Progress,
+    eta: Option<Eta>,
     stage_start: Instant,
     last_notified: Option<Instant>,
 }
@@ -51,14 +53,13 @@ struct TimedProgress {
 impl Control {
     /// Listeners are notified at most this often, so that small blocks of work cost nothing.
     const NOTIFY_EVERY: Duration = Duration::from_millis(100);
-    /// The part of a stage that must be done before its end is estimated.
-    const ESTIMATE_FRACTION: f64 = 0.05;
 
     /// Of a job that starts now.
-    pub(super) fn new(time_limit: Option<Duration>, notify: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(super) fn new(time_limit: Option<Duration>, notify: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
         let latest = Progress { stage: JobStage::Start, fraction: 0.0, eta_seconds: None };
-        let progress = Mutex::new(TimedProgress { latest, stage_start: Instant::now(), last_notified: None });
+        let progress =
+            Mutex::new(TimedProgress { latest, eta: None, stage_start: Instant::now(), last_notified: None });
         Self { job: Arc::new(RunningJob { stop: AtomicU8::new(0), deadline, progress, notify: Box::new(notify) }) }
     }
 
@@ -66,16 +67,17 @@ impl Control {
     pub fn progress(&self, stage: JobStage, fraction: f64) {
         let mut progress = self.timed_progress();
         let new_stage = progress.latest.stage != stage;
-        if new_stage {
-            progress.stage_start = Instant::now();
+        if new_stage || fraction < progress.latest.fraction {
+            progress.stage_start = Instant::now(); // a stage that begins again has a new end
+            progress.eta = None;
         }
-        let elapsed = progress.stage_start.elapsed().as_secs_f64();
-        let eta_seconds = (fraction >= Self::ESTIMATE_FRACTION).then(|| elapsed * (1.0 - fraction) / fraction);
-        progress.latest = Progress { stage, fraction, eta_seconds };
+        progress.eta = Eta::next(progress.eta, progress.stage_start.elapsed().as_secs_f64(), fraction);
+        progress.latest = Progress { stage, fraction, eta_seconds: progress.eta.map(Eta::left) };
         if new_stage || progress.last_notified.is_none_or(|last| last.elapsed() >= Self::NOTIFY_EVERY) {
             progress.last_notified = Some(Instant::now());
+            let latest = progress.latest.clone();
             drop(progress);
-            (self.job.notify)();
+            (self.job.notify)(latest);
         }
     }
 

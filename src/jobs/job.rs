@@ -106,3 +106,18 @@ pub struct Job {
     /// Why it failed.
     pub error: Option<Failure>,
 }
+
+/// Which jobs are listed.
+#[derive(Debug, Clone, Copy)]
+pub struct JobPage<'a> {
+    /// In this state.
+    pub status: Option<JobStatus>,
+    /// Of this model.
+    pub model: Option<&'a str>,
+    /// Older than the job of this id.
+    pub after: Option<&'a str>,
+    /// How many at most.
+    pub limit: usize,
+    /// Whether results have the reports; without them they have the version alone.
+    pub reports: bool,
+}

@@ -1,6 +1,6 @@
 //! All jobs in the database; every change is durable before it is announced.
 
-use super::{Failure, Job, JobKind, JobStatus, NewJob};
+use super::{Failure, Job, JobKind, JobPage, JobStatus, NewJob};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -283,20 +283,23 @@ impl Journal {
         self.database.read(|connection| find(connection, id))
     }
 
-    /// Up to `limit` jobs, newest first, older than `after`.
-    pub(super) fn list(
-        &self,
-        status: Option<JobStatus>,
-        model: Option<&str>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<Job>, JobError> {
+    /// One page of jobs, newest first.
+    pub(super) fn list(&self, page: JobPage) -> Result<Vec<Job>, JobError> {
+        let JobPage { status, model, after, limit, reports } = page;
+        // A report may have hundreds of kilobytes; the database looks up the version in it without handing it over.
+        let result = if reports {
+            "result"
+        } else {
+            "iif(result IS NULL, NULL, json_object('version', json_extract(result, '$.version'))) AS result"
+        };
         self.database.read(|connection| {
-            let mut query = connection.prepare(
-                "SELECT * FROM jobs
+            let mut query = connection.prepare(&format!(
+                "SELECT id, kind, model, dataset, payload, client, idempotency_key, fingerprint, trace_parent, status,
+                        attempt, created_at, started_at, finished_at, error, {result}
+                 FROM jobs
                  WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR model = ?2) AND (?3 IS NULL OR id < ?3)
-                 ORDER BY id DESC LIMIT ?4",
-            )?;
+                 ORDER BY id DESC LIMIT ?4"
+            ))?;
             let rows = query.query_map(params![status.map(JobStatus::name), model, after, limit], from_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })

@@ -12,6 +12,12 @@ mod journal;
 /// The handle through which a running job reports progress and learns that it should stop.
 mod control;
 
+/// The estimate of the time left in a stage.
+mod eta;
+
+/// What happened to jobs, kept for a while.
+mod events;
+
 /// The priority of worker threads.
 mod priority;
 
@@ -26,7 +32,8 @@ mod worker;
 mod scripted;
 
 pub(crate) use control::{Control, Progress};
-pub(crate) use job::{Failure, Job, JobStatus, NewJob};
+pub(crate) use events::{EventId, JobEvent};
+pub(crate) use job::{Failure, Job, JobPage, JobStatus, NewJob};
 pub(crate) use journal::JobError;
 pub(crate) use kind::{JobKind, JobStage};
 pub(crate) use pool::{JobPool, PoolSettings, Runner};

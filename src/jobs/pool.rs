@@ -1,9 +1,10 @@
 //! The queue and its workers.
 
 use super::control::StopReason;
+use super::events::EventLog;
 use super::journal::Journal;
 use super::priority;
-use super::{Control, Failure, Job, JobError, JobStatus, NewJob, Progress};
+use super::{Control, EventId, Failure, Job, JobError, JobEvent, JobPage, JobStatus, NewJob, Progress};
 use crate::storage::database::Database;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -49,6 +50,7 @@ pub(super) struct JobQueue {
     pub(super) wake: Condvar,
     /// Ids of jobs that changed.
     pub(super) changes: broadcast::Sender<String>,
+    pub(super) events: Arc<EventLog>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -67,6 +69,7 @@ impl JobPool {
             state: Mutex::default(),
             wake: Condvar::new(),
             changes: broadcast::channel(1024).0,
+            events: Arc::new(EventLog::new()),
             threads: Mutex::default(),
         });
         for number in 0..settings.workers {
@@ -106,15 +109,9 @@ impl JobPool {
         self.queue.state().running.get(id).map(Control::current)
     }
 
-    /// Up to `limit` jobs, newest first, older than `after`.
-    pub fn list(
-        &self,
-        status: Option<JobStatus>,
-        model: Option<&str>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<Job>, JobError> {
-        self.queue.journal.list(status, model, after, limit)
+    /// One page of jobs, newest first.
+    pub fn list(&self, page: JobPage) -> Result<Vec<Job>, JobError> {
+        self.queue.journal.list(page)
     }
 
     /// Cancels a job: at once where it waits, within one block of work where it runs.
@@ -129,7 +126,9 @@ impl JobPool {
 
     /// Deletes a finished job.
     pub fn delete(&self, id: &str) -> Result<(), JobError> {
-        self.queue.journal.delete(id)
+        self.queue.journal.delete(id)?;
+        self.queue.events.forget(id);
+        Ok(())
     }
 
     /// Deletes finished jobs but the newest `keep`, and those that ended before `oldest`; gives how many.
@@ -150,6 +149,16 @@ impl JobPool {
     /// Jobs in this state.
     pub fn count(&self, status: JobStatus) -> Result<usize, JobError> {
         self.queue.journal.count(status)
+    }
+
+    /// The newest event of any job.
+    pub fn last_event(&self) -> EventId {
+        self.queue.events.last()
+    }
+
+    /// What is kept of the events of a job after one of them. None if that was in another process, or if nothing is kept.
+    pub fn events_since(&self, id: &str, since: EventId) -> Option<Vec<JobEvent>> {
+        self.queue.events.since(id, since)
     }
 
     /// The ids of jobs as they change. A slow listener misses some and should read the jobs again.
@@ -180,7 +189,10 @@ impl JobPool {
 }
 
 impl JobQueue {
+    /// Records the state of a job, and wakes those who listen.
     pub(super) fn changed(&self, id: &str) {
+        let progress = self.state().running.get(id).map(Control::current);
+        self.events.record_state(|| self.journal.find(id).ok(), progress);
         // Sending fails only without listeners.
         let _ = self.changes.send(id.to_owned());
     }

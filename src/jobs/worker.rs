@@ -6,7 +6,7 @@ use super::{Control, Failure, Job, JobError, Runner};
 use crate::telemetry::{TraceParent, continue_trace};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::Span;
 
@@ -78,9 +78,13 @@ impl JobQueue {
     fn claim(&self, mut state: MutexGuard<'_, QueueState>) -> Option<(Job, Control)> {
         match self.journal.claim() {
             Ok(Some(job)) => {
-                let (changes, id) = (self.changes.clone(), job.id.clone());
-                let control = Control::new(self.settings.time_limit, move || drop(changes.send(id.clone())));
+                let (events, changes, id) = (Arc::clone(&self.events), self.changes.clone(), job.id.clone());
+                let control = Control::new(self.settings.time_limit, move |progress| {
+                    events.record_progress(&id, progress);
+                    drop(changes.send(id.clone()));
+                });
                 state.running.insert(job.id.clone(), control.clone());
+                drop(state);
                 self.changed(&job.id);
                 return Some((job, control));
             }

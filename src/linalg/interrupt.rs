@@ -4,6 +4,8 @@
 //! once a stop is asked for, it unwinds to there. [`super::in_parallel`] and the row blocks of the solver hand the signal
 //! to the threads they start. docs/decisions/stop-by-unwinding.md says why this is not a parameter and an error.
 
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView2, Axis};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -94,6 +96,25 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T 
     }
 }
 
+/// Multiplications of a product between two checkpoints: about a tenth of a second.
+const PRODUCT_AT_ONCE: usize = 1 << 30;
+
+/// AB, in strips of columns with a checkpoint before each where the whole takes long.
+pub fn product_in_strips(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
+    let of_column = a.len().max(1);
+    if of_column.saturating_mul(b.ncols()) <= PRODUCT_AT_ONCE {
+        return a.dot(&b);
+    }
+    let width = (PRODUCT_AT_ONCE / of_column).max(1);
+    let mut product = Array2::zeros((a.nrows(), b.ncols()));
+    let strips = product.axis_chunks_iter_mut(Axis(1), width).zip(b.axis_chunks_iter(Axis(1), width));
+    for (mut product, b) in strips {
+        checkpoint();
+        general_mat_mul(1.0, &a, &b, 0.0, &mut product);
+    }
+    product
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +156,24 @@ mod tests {
             });
             assert!(outcome.is_none() && done.load(Ordering::Relaxed) <= 20);
         }
+    }
+
+    #[test]
+    fn a_long_product_asks_between_its_strips() {
+        let a = Array2::from_shape_fn((1_100, 1_000), |(i, j)| ((i * 7 + j * 3) % 5) as f64);
+        let b = Array2::from_shape_fn((1_000, 1_100), |(i, j)| ((i * 2 + j) % 7) as f64);
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let signal: StopSignal = Arc::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            false
+        });
+        // Whole numbers, so that both are exact.
+        assert_eq!(stoppable(signal, || product_in_strips(a.view(), b.view())), Some(a.dot(&b)));
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        assert!(stoppable(after(1), || product_in_strips(a.view(), b.view())).is_none());
+        let few = a.slice(ndarray::s![..3, ..]);
+        assert_eq!(stoppable(after(0), || product_in_strips(few, b.view())), Some(few.dot(&b)));
     }
 
     #[test]

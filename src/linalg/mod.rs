@@ -49,7 +49,7 @@ pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
 pub use cholesky::{Cholesky, lower_factor, lower_factor_while, solve_factored};
 pub use instructions::instructions_for;
-pub use interrupt::{StopSignal, apart, checkpoint, is_stop, signal, stoppable, with_signal};
+pub use interrupt::{StopSignal, apart, checkpoint, is_stop, product_in_strips, signal, stoppable, with_signal};
 pub use lanes::Lanes;
 pub use mixed_dot::mixed_dot;
 pub use packed::{BLOCKS_TOGETHER, PackedRows, add_outer_products};

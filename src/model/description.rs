@@ -1,6 +1,6 @@
 //! The description of a model, the same in the service and on the command line.
 
-use super::{FittedModel, Head};
+use super::{ColumnRange, FittedModel, Head};
 use crate::dataset::{ColumnKind, DateParts, InputColumn, format_instant};
 use crate::features::Kernel;
 use crate::theory::RowAccess;
@@ -36,7 +36,7 @@ impl FittedModel {
         json!({
             "target": self.head.targets().first(),
             "targets": self.head.targets(),
-            "columns": self.inputs.encoding.columns,
+            "columns": columns(self),
             "example_row": example_row(self),
             "kernel": describe_kernel(self.map.kernel),
             "shapes": {
@@ -65,6 +65,22 @@ impl FittedModel {
     }
 }
 
+/// The input columns, each with its range in the fitted rows if that is kept.
+fn columns(model: &FittedModel) -> Vec<Value> {
+    let ranges = model.ranges.iter().flat_map(|ranges| ranges.columns.iter().copied());
+    let describe = |(column, range): (&InputColumn, Option<ColumnRange>)| {
+        let mut described = json!(column);
+        if let Some(ColumnRange { low, high }) = range {
+            let is_date = matches!(column.kind, ColumnKind::Date | ColumnKind::Datetime);
+            let end = |end: f64| if is_date { json!(format_instant(end)) } else { json!(end) };
+            described["range"] = json!({"low": end(low), "high": end(high)});
+        }
+        described
+    };
+    let columns = model.inputs.encoding.columns.iter();
+    columns.zip(ranges.chain(std::iter::repeat(None))).map(describe).collect()
+}
+
 /// The outputs that predictions of this model can have, the default first.
 fn outputs(model: &FittedModel) -> Vec<&'static str> {
     let calibrated = model.calibration_scores().is_some();
@@ -83,7 +99,9 @@ fn outputs(model: &FittedModel) -> Vec<&'static str> {
             vec![("probabilities", labels.slope.is_some()), ("label_set", calibrated)],
         ),
     };
-    let optional = optional.into_iter().chain([("contributions", model.has_contributions())]);
+    let of_any =
+        [("contributions", model.has_contributions()), ("in_range", model.ranges.is_some()), ("warnings", true)];
+    let optional = optional.into_iter().chain(of_any);
     names.extend(optional.filter(|(_, there)| *there).map(|(name, _)| name));
     names
 }

@@ -1,8 +1,8 @@
 //! The fitted model: an immutable value, everything a prediction or a guarantee needs.
 
 use super::{
-    CrossValidation, ErrorBars, Explanations, FeatureTrials, FitReport, Function, Head, InputPipeline, MetricReport,
-    SearchReport, Selection, Spread, TargetCoding,
+    ColumnRanges, CrossValidation, ErrorBars, Explanations, FeatureTrials, FitReport, Function, Head, HeldOutSample,
+    InputPipeline, MetricReport, SearchReport, Selection, Spread, TargetCoding,
 };
 use crate::features::{FeatureMap, Kernel, MapKind, Precision};
 use crate::solver::{ExactSolve, PackedGram};
@@ -28,6 +28,8 @@ pub struct FittedModel {
     pub head: Head,
     /// Raw rows to inputs.
     pub inputs: InputPipeline,
+    /// The ranges of the input columns in the fitted rows; none for models of earlier releases.
+    pub ranges: Option<ColumnRanges>,
     /// Applies to missing cells at prediction.
     pub missing: MissingRule,
     /// ψ, and the kernel it approximates.
@@ -62,6 +64,8 @@ pub struct FittedModel {
     pub search: Option<SearchReport>,
     /// What its columns do, if kept.
     pub explanations: Option<Explanations>,
+    /// Held-out rows with what the model says about them, if kept.
+    pub held_out: Option<HeldOutSample>,
     /// Errors over folds, if asked for.
     pub cross_validation: Option<CrossValidation>,
     /// δ of the guarantees.

@@ -1,7 +1,15 @@
 //! Raw rows to scaled inputs: the same code in training and in serving.
 
-use crate::dataset::{Encoding, Scaling};
+use crate::dataset::{ColumnKind, ColumnMoments, Encoding, Scaling};
+use crate::linalg::checkpoint;
 use ndarray::Array2;
+
+/// Rows between two questions whether to stop: many inputs of so few rows take milliseconds, and few inputs less than
+/// the question.
+const ROWS_AT_ONCE: usize = 16;
+
+/// Seconds of a day: the first input of a date counts days, its code seconds.
+const DAY: f64 = 86_400.0;
 
 /// Encoding, then imputation, then scaling, then the metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +42,10 @@ impl InputPipeline {
     pub fn prepare_scaled<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Array2<f64> {
         let shape = (rows.len(), self.input_dim());
         let mut inputs = vec![0.0; shape.0 * shape.1]; // rows×d
-        for (codes, input) in rows.zip(inputs.chunks_exact_mut(shape.1.max(1))) {
+        for (row, (codes, input)) in rows.zip(inputs.chunks_exact_mut(shape.1.max(1))).enumerate() {
+            if row % ROWS_AT_ONCE == 0 {
+                checkpoint();
+            }
             self.encoding.encode(codes.iter().copied(), input);
             self.scaling.apply(input);
         }
@@ -46,9 +57,118 @@ impl InputPipeline {
 fn product_by_rows(inputs: &Array2<f64>, root: &Array2<f64>) -> Array2<f64> {
     let mut products = Array2::zeros(inputs.dim());
     for (input, mut product) in inputs.rows().into_iter().zip(products.rows_mut()) {
+        checkpoint(); // a row takes d² steps
         for (value, row) in input.iter().zip(root.rows()) {
             product.scaled_add(*value, &row);
         }
     }
     products
+}
+
+/// The smallest and the largest value that a column has in the fitted rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ColumnRange {
+    /// A number, or for dates seconds since 1970.
+    pub low: f64,
+    /// At least `low`.
+    pub high: f64,
+}
+
+impl ColumnRange {
+    /// Whether a value lies between the ends, or is one of them.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// The range of each input column; none for levels and truth values, and where every cell was missing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnRanges {
+    /// In the order of the columns.
+    pub columns: Vec<Option<ColumnRange>>,
+}
+
+impl ColumnRanges {
+    /// The ranges of columns whose inputs have these moments.
+    pub fn of(encoding: &Encoding, moments: &[ColumnMoments]) -> Self {
+        let of_column = |(kind, inputs): (ColumnKind, std::ops::Range<usize>)| {
+            let (low, high) = moments.get(inputs.start).filter(|_| !inputs.is_empty())?.range()?;
+            match kind {
+                ColumnKind::Numeric => Some(ColumnRange { low, high }),
+                // Whole seconds, outwards: an instant at the end of the range must not fall out of it by rounding.
+                ColumnKind::Date | ColumnKind::Datetime => {
+                    Some(ColumnRange { low: (low * DAY).floor(), high: (high * DAY).ceil() })
+                }
+                ColumnKind::Boolean | ColumnKind::Categorical | ColumnKind::Text => None,
+            }
+        };
+        let kinds = encoding.columns.iter().map(|column| column.kind);
+        Self { columns: kinds.zip(encoding.input_ranges()).map(of_column).collect() }
+    }
+
+    /// The ranges of these rows and others together.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        let both = |(one, other): (&Option<ColumnRange>, &Option<ColumnRange>)| match (one, other) {
+            (Some(one), Some(other)) => {
+                Some(ColumnRange { low: one.low.min(other.low), high: one.high.max(other.high) })
+            }
+            (range, None) | (None, range) => *range,
+        };
+        Self { columns: self.columns.iter().zip(&others.columns).map(both).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{InputColumn, Notation};
+
+    fn encoding() -> Encoding {
+        let column = |name: &str, kind, levels: &[&str]| InputColumn {
+            name: name.into(),
+            kind,
+            levels: levels.iter().map(|&level| level.into()).collect(),
+            notation: Notation::default(),
+        };
+        Encoding {
+            columns: vec![
+                column("colour", ColumnKind::Categorical, &["green", "red"]),
+                column("size", ColumnKind::Numeric, &[]),
+                column("when", ColumnKind::Datetime, &[]),
+                column("empty", ColumnKind::Numeric, &[]),
+            ],
+        }
+    }
+
+    fn ranges(rows: &[[f64; 4]]) -> ColumnRanges {
+        let encoding = encoding();
+        let mut moments = vec![ColumnMoments::EMPTY; encoding.input_dim()];
+        let mut inputs = vec![0.0; encoding.input_dim()];
+        for row in rows {
+            encoding.encode(row.iter().copied(), &mut inputs);
+            moments.iter_mut().zip(&inputs).for_each(|(moments, value)| moments.observe(*value));
+        }
+        ColumnRanges::of(&encoding, &moments)
+    }
+
+    #[test]
+    fn numbers_and_instants_have_ranges() {
+        let nan = f64::NAN;
+        let found =
+            ranges(&[[0.0, 2.5, 1_774_915_201.0, nan], [1.0, -1.0, nan, nan], [nan, 2.0, 1_774_915_207.0, nan]]);
+        let [colour, size, when, empty] = found.columns[..] else { panic!() };
+        assert_eq!((colour, size, empty), (None, Some(ColumnRange { low: -1.0, high: 2.5 }), None));
+        let when = when.unwrap();
+        assert!(when.contains(1_774_915_201.0) && when.contains(1_774_915_207.0));
+        assert!(!when.contains(1_774_915_199.0) && !when.contains(1_774_915_209.0));
+    }
+
+    #[test]
+    fn added_rows_widen_a_range() {
+        let nan = f64::NAN;
+        let both = ranges(&[[nan, 2.0, nan, nan]]).with(&ranges(&[[nan, 7.0, 0.0, nan]]));
+        assert_eq!(both.columns[1], Some(ColumnRange { low: 2.0, high: 7.0 }));
+        assert_eq!(both.columns[2], Some(ColumnRange { low: 0.0, high: 0.0 }));
+    }
 }

@@ -259,7 +259,7 @@ impl FitReport {
             }
             SolverReport::Exact(ExactReport { evidence, solver_slack, search, lambda_path }) => vec![
                 json!(evidence),
-                json!({"solver_slack": solver_slack, "search": search, "lambda_path": lambda_path}),
+                json!({"solver_slack": solver_slack, "lambda_search": search, "lambda_path": lambda_path}),
             ],
         };
         let errors = match &self.errors {

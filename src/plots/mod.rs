@@ -9,6 +9,9 @@ mod line_chart;
 /// Bars without axes, for tables.
 mod mini_bars;
 
+/// Curves without axes, for sliders.
+mod mini_curve;
+
 /// Points and lines over two axes.
 mod xy_chart;
 
@@ -32,5 +35,6 @@ pub use bar_chart::{Bar, BarChart};
 pub use line_chart::{LineChart, Point, Series};
 pub use matrix_chart::MatrixChart;
 pub use mini_bars::mini_bars;
+pub use mini_curve::mini_curve;
 pub use plot::Plot;
 pub use xy_chart::{Drawing, Spot, Trace, XyChart};

@@ -21,7 +21,7 @@ text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}.ti
 .paper{fill:var(--paper)}.grid{stroke:var(--faint)}.axis{stroke:var(--muted);fill:none}\
 .c0{fill:var(--c0);stroke:var(--c0)}.c1{fill:var(--c1);stroke:var(--c1)}.c2{fill:var(--c2);stroke:var(--c2)}\
 .c3{fill:var(--c3);stroke:var(--c3)}.c4{fill:var(--c4);stroke:var(--c4)}.c5{fill:var(--c5);stroke:var(--c5)}\
-.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 5}.bar{fill:none;stroke-width:1.5}.dots{fill-opacity:.7;stroke:none}\
+.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 5}.bar{fill:none;stroke-width:1.5}.dots{fill-opacity:.7;stroke:none}.faint{stroke-opacity:.22;stroke-width:1}\
 </style>\n";
 
 /// The head of a document: title and description for readers who do not see it, the style, the paper and the title.
@@ -34,21 +34,53 @@ pub(super) fn head(title: &str, description: &str) -> String {
     )
 }
 
-/// The names of the series in a row under the title, each with its mark.
-pub(super) fn legend(names: &[&str]) -> String {
+/// What stands beside a name in the legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Mark,
+    Line,
+    Dashes,
+}
+
+/// Widest text of a legend, in pixels.
+const LEGEND_WIDTH: f64 = WIDTH - 40.0;
+
+/// The names of the series under the title, each with its sign; in two rows if they need them, and cut if that is not
+/// enough.
+pub(super) fn legend(names: &[(&str, Sign)]) -> String {
+    let width = |name: &str| 44.0 + 7.4 * name.chars().count() as f64;
+    let rows_of = |most: usize| {
+        let mut rows: Vec<Vec<(usize, String, Sign, f64)>> = vec![Vec::new()];
+        let mut left = 0.0;
+        for (index, (name, sign)) in names.iter().enumerate() {
+            let name = shortened(name, most);
+            if left > 0.0 && left + width(&name) - 26.0 > LEGEND_WIDTH {
+                rows.push(Vec::new());
+                left = 0.0;
+            }
+            let wide = width(&name);
+            if let Some(row) = rows.last_mut() {
+                row.push((index, name, *sign, left));
+            }
+            left += wide;
+        }
+        rows
+    };
+    let cuts = [90, 50, 40, 32, 26, 20, 16, 12];
+    let rows = cuts.into_iter().map(rows_of).find(|rows| rows.len() <= 2).unwrap_or_else(|| rows_of(8));
+    let baselines: &[f64] = if rows.len() == 1 { &[62.0] } else { &[54.0, 74.0] };
     let mut svg = String::new();
-    let mut left = 20.0;
-    for (index, name) in names.iter().enumerate() {
-        let style = index % STYLES;
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            svg,
-            "<path class=\"c{style}\" d=\"{}\"/><text x=\"{}\" y=\"62\">{}</text>",
-            mark(index, left + 6.0, 57.0),
-            left + 18.0,
-            escaped(name)
-        );
-        left += 44.0 + 7.4 * name.chars().count() as f64;
+    for (row, baseline) in rows.into_iter().zip(baselines) {
+        for (index, name, sign, left) in row {
+            let (x, y) = (left + 20.0, baseline - 5.0);
+            let drawn = match sign {
+                Sign::Mark => format!("<path class=\"c{}\" d=\"{}\"/>", index % STYLES, mark(index, x + 6.0, y)),
+                Sign::Line => format!("<path class=\"c{} line\" d=\"M{} {y}h16\"/>", index % STYLES, x - 3.0),
+                Sign::Dashes => format!("<path class=\"c{} line dashed\" d=\"M{} {y}h16\"/>", index % STYLES, x - 3.0),
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(svg, "{drawn}<text x=\"{}\" y=\"{baseline}\">{}</text>", x + 18.0, escaped(&name));
+        }
     }
     svg
 }
@@ -69,4 +101,20 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_legend_has_two_rows_and_names_are_cut_before_they_leave_the_picture() {
+        let short = legend(&[("one", Sign::Mark), ("two", Sign::Dashes)]);
+        assert!(short.contains("y=\"62\"") && !short.contains("y=\"74\"") && short.contains("dashed"));
+        let names: Vec<String> = (0..6).map(|index| format!("{index}: a name of more than thirty letters")).collect();
+        let names: Vec<(&str, Sign)> = names.iter().map(|name| (name.as_str(), Sign::Line)).collect();
+        let long = legend(&names);
+        assert!(long.contains("y=\"54\"") && long.contains("y=\"74\"") && long.contains('…'), "{long}");
+        assert_eq!(long.matches("<text").count(), 6, "every series has its entry");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Range, Scale};
 use super::markup::{escaped, number, pixels};
-use super::style::{BOTTOM, HEIGHT, LEFT, RIGHT, STYLES, TOP, head, legend, mark};
+use super::style::{BOTTOM, HEIGHT, LEFT, RIGHT, STYLES, Sign, TOP, head, legend, mark};
 use std::fmt::Write;
 
 /// How a trace is drawn.
@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub enum Drawing {
     /// A line with marks.
     Line,
+    /// A line without marks.
+    Curve,
     /// A dashed line without marks: what the others are compared with.
     Reference,
     /// Marks alone.
@@ -60,7 +62,7 @@ pub struct XyChart {
     pub traces: Vec<Trace>,
 }
 
-/// Most marks that are drawn; more would be a blot.
+/// Most marks of a line; more would be a blot. More marks than these alone are small, and their intervals faint.
 const MOST_MARKS: usize = 60;
 
 impl XyChart {
@@ -77,7 +79,12 @@ impl XyChart {
         let x = Range::around(self.x.scale, x_values.iter().copied());
         let y = Range::around(self.y.scale, y_values.iter().copied());
         let mut svg = head(&self.title, &self.description);
-        let names: Vec<&str> = self.traces.iter().map(|trace| trace.name.as_str()).collect();
+        let sign = |trace: &Trace| match trace.drawing {
+            Drawing::Line | Drawing::Marks => Sign::Mark,
+            Drawing::Curve => Sign::Line,
+            Drawing::Reference => Sign::Dashes,
+        };
+        let names: Vec<(&str, Sign)> = self.traces.iter().map(|trace| (trace.name.as_str(), sign(trace))).collect();
         svg.push_str(&legend(&names));
         let _ = self.write_axes(&mut svg, (&x, &x_values), (&y, &y_values)); // writing to a string cannot fail
         for (index, trace) in self.traces.iter().enumerate() {
@@ -139,17 +146,31 @@ fn write_trace(svg: &mut String, index: usize, trace: &Trace, x: &Range, y: &Ran
         let dashed = if trace.drawing == Drawing::Reference { " dashed" } else { "" };
         writeln!(svg, "<polyline class=\"line{dashed}\" points=\"{}\"/>", corners.join(" "))?;
     }
-    for spot in shown.iter().filter(|_| trace.drawing != Drawing::Reference) {
-        let (across, down) = place(spot.x, spot.y);
-        if let Some((low, high)) = spot.interval {
-            let (low, high) = (pixels(vertical(y, low).min(BOTTOM)), pixels(vertical(y, high).max(TOP)));
-            let (left, right, at) = (pixels(across - 4.0), pixels(across + 4.0), pixels(across));
+    let is_crowded = shown.len() > MOST_MARKS;
+    let is_value = trace.drawing != Drawing::Reference;
+    for (spot, (low, high)) in shown.iter().filter(|_| is_value).filter_map(|spot| Some((spot, spot.interval?))) {
+        let across = horizontal(x, spot.x);
+        let (low, high) = (pixels(vertical(y, low).min(BOTTOM)), pixels(vertical(y, high).max(TOP)));
+        let (left, right, at) = (pixels(across - 4.0), pixels(across + 4.0), pixels(across));
+        if is_crowded {
+            writeln!(svg, "<path class=\"bar faint\" d=\"M{at} {low}V{high}\"/>")?;
+        } else {
             writeln!(svg, "<path class=\"bar\" d=\"M{at} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}\"/>")?;
         }
-        if trace.drawing == Drawing::Marks || shown.len() <= MOST_MARKS {
-            let tip = escaped(&format!("{}: {} at {}", trace.name, number(spot.y), number(spot.x)));
-            writeln!(svg, "<path class=\"dots\" d=\"{}\"><title>{tip}</title></path>", mark(index, across, down))?;
+    }
+    let has_marks = match trace.drawing {
+        Drawing::Line => !is_crowded,
+        Drawing::Marks => true,
+        Drawing::Curve | Drawing::Reference => false,
+    };
+    for spot in shown.iter().filter(|_| has_marks) {
+        let (across, down) = place(spot.x, spot.y);
+        if is_crowded {
+            writeln!(svg, "<circle class=\"dots\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>", pixels(across), pixels(down))?;
+            continue;
         }
+        let tip = escaped(&format!("{}: {} at {}", trace.name, number(spot.y), number(spot.x)));
+        writeln!(svg, "<path class=\"dots\" d=\"{}\"><title>{tip}</title></path>", mark(index, across, down))?;
     }
     writeln!(svg, "</g>")
 }

@@ -1,6 +1,7 @@
 //! Predictions with the outputs that were asked for, written as JSON here and as columns in [`super::columns`].
 
-use super::{Output, Outputs};
+use super::flags::Warning;
+use super::{Output, Outputs, RowFlags};
 use crate::dataset::InputColumn;
 use crate::model::{FittedModel, Head, Labels, Predictions};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -15,6 +16,8 @@ pub struct Answer<'a> {
     pub model: &'a FittedModel,
     /// One row for each row of the block.
     pub predictions: &'a Predictions,
+    /// The flags of the rows, if the outputs show them.
+    pub flags: Option<&'a RowFlags>,
 }
 
 /// One output of one row.
@@ -28,8 +31,10 @@ pub(super) enum OutputValue<'a> {
     Intervals(Named<'a, Interval>),
     Contributions(Shares<'a>),
     ContributionsByOutput(Named<'a, Shares<'a>>),
-    LabelSet { labels: Vec<&'a str>, coverage: f64 },
+    LabelSet(LabelSet<'a>),
     TopLabels(Vec<RankedLabel<'a>>),
+    Truth(bool),
+    Warnings(Vec<Warning<'a>>),
 }
 
 /// A prediction interval. An infinite end is null: there were too few calibration rows for this δ.
@@ -38,6 +43,20 @@ pub(super) struct Interval {
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
     coverage: f64,
+    /// Whether the inputs lie in the range of the fitted rows: the coverage says nothing about others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) in_range: Option<bool>,
+}
+
+/// A conformal set of labels.
+#[derive(Debug, Serialize)]
+pub(super) struct LabelSet<'a> {
+    /// The most probable first.
+    pub(super) labels: Vec<&'a str>,
+    coverage: f64,
+    /// As in an interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) in_range: Option<bool>,
 }
 
 /// The shares of the columns in one output.
@@ -129,10 +148,28 @@ impl<'a> Answer<'a> {
     /// The label set of each row, as a JSON list.
     pub fn label_sets(&self) -> Vec<String> {
         let text = |row| match self.value_of(Output::LabelSet, row) {
-            OutputValue::LabelSet { labels, .. } => serde_json::json!(labels).to_string(),
+            OutputValue::LabelSet(set) => serde_json::json!(set.labels).to_string(),
             _ => String::new(),
         };
         (0..self.predictions.values.nrows()).map(text).collect()
+    }
+
+    /// The warnings of each row, as a JSON list.
+    pub fn warning_lists(&self) -> Vec<String> {
+        (0..self.predictions.values.nrows()).map(|row| serde_json::json!(self.warnings(row)).to_string()).collect()
+    }
+
+    /// Whether the inputs of each row lie in the range of the fitted rows.
+    pub fn in_range(&self) -> Vec<bool> {
+        (0..self.predictions.values.nrows()).map(|row| self.is_in_range(row).unwrap_or_default()).collect()
+    }
+
+    fn is_in_range(&self, row: usize) -> Option<bool> {
+        self.flags.and_then(|flags| flags.in_range(row))
+    }
+
+    fn warnings(&self, row: usize) -> Vec<Warning<'a>> {
+        self.flags.map_or_else(Vec::new, |flags| flags.warnings(self.model, row))
     }
 
     /// The numbers of an output, row by row; an interval counts as two numbers, infinite where it has no end.
@@ -150,7 +187,11 @@ impl<'a> Answer<'a> {
                 OutputValue::ContributionsByOutput(named) => {
                     numbers.extend(named.values.into_iter().flat_map(|shares| shares.columns.numbers));
                 }
-                OutputValue::Label(_) | OutputValue::LabelSet { .. } | OutputValue::TopLabels(_) => {}
+                OutputValue::Label(_)
+                | OutputValue::LabelSet(_)
+                | OutputValue::TopLabels(_)
+                | OutputValue::Truth(_)
+                | OutputValue::Warnings(_) => {}
             }
         }
         numbers
@@ -182,6 +223,8 @@ impl<'a> Answer<'a> {
             }
             (Output::Interval, head) => self.interval(head, row, values),
             (Output::Contributions, head) => self.contributions(head, row),
+            (Output::InRange, _) => OutputValue::Truth(self.is_in_range(row).unwrap_or_default()),
+            (Output::Warnings, _) => OutputValue::Warnings(self.warnings(row)),
             (Output::Label, Head::Labels(labels)) => OutputValue::Label(&labels.labels[labels.decide(values)]),
             (Output::Probabilities, Head::Labels(labels)) => OutputValue::Named(Named {
                 names: &labels.labels,
@@ -191,7 +234,7 @@ impl<'a> Answer<'a> {
                 [value] => OutputValue::Number(*value),
                 values => OutputValue::Named(Named { names: &labels.labels, values: values.to_vec() }),
             },
-            (Output::LabelSet, Head::Labels(labels)) => self.label_set(labels, values),
+            (Output::LabelSet, Head::Labels(labels)) => self.label_set(labels, row, values),
             (_, head) => match (head.targets(), values) {
                 ([_], [number]) => OutputValue::Number(*number), // the most common case allocates nothing
                 (names, _) => OutputValue::Named(Named { names, values: values.to_vec() }),
@@ -230,10 +273,11 @@ impl<'a> Answer<'a> {
         let spreads = self.predictions.spreads.as_ref().filter(|_| self.outputs.scaled);
         let spreads = spreads.map(|spreads| spreads.row(row).to_vec());
         let scales = spreads.as_ref().unwrap_or(&self.model.interval_scales);
+        let in_range = self.is_in_range(row);
         let of_target = |(value, scale): (&f64, &f64)| {
             let half = self.outputs.quantile * scale;
             let end = |end: f64| end.is_finite().then_some(end);
-            Interval { low: end(value - half), high: end(value + half), coverage: 1.0 - self.outputs.delta }
+            Interval { low: end(value - half), high: end(value + half), coverage: 1.0 - self.outputs.delta, in_range }
         };
         let intervals: Vec<Interval> = values.iter().zip(scales).map(of_target).collect();
         match (head.targets(), intervals.as_slice()) {
@@ -243,12 +287,12 @@ impl<'a> Answer<'a> {
     }
 
     /// The labels whose conformal score is at most q, most probable first.
-    fn label_set(&self, labels: &'a Labels, values: &[f64]) -> OutputValue<'a> {
+    fn label_set(&self, labels: &'a Labels, row: usize, values: &[f64]) -> OutputValue<'a> {
         let scores = labels.conformal_scores(values);
         let most_probable_first = by_size(&labels.probabilities_at(1.0, values)).into_iter();
         let within = most_probable_first.filter(|&at| scores[at] <= self.outputs.quantile);
         let labels = within.map(|label| labels.labels[label].as_str()).collect();
-        OutputValue::LabelSet { labels, coverage: 1.0 - self.outputs.delta }
+        OutputValue::LabelSet(LabelSet { labels, coverage: 1.0 - self.outputs.delta, in_range: self.is_in_range(row) })
     }
 
     /// The `top_k` most probable labels of a row, if they are asked for.

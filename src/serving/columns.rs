@@ -1,28 +1,32 @@
 //! Answers as flat columns, for formats that have no nesting.
 
 use super::answer::{Answer, Interval, OutputValue, Shares};
+use super::flags::Warning;
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct AnswerColumn {
+pub(super) struct AnswerColumn<'a> {
     pub(super) name: String,
-    pub(super) cells: Cells,
+    pub(super) cells: Cells<'a>,
 }
 
 /// The cells of a column, one per row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cells {
+pub(super) enum Cells<'a> {
     /// None for an infinite end of an interval.
     Numbers(Vec<Option<f64>>),
     Texts(Vec<String>),
     Lists(Vec<Vec<String>>),
+    Truths(Vec<bool>),
+    Warnings(Vec<Vec<Warning<'a>>>),
 }
 
-impl Answer<'_> {
+impl<'a> Answer<'a> {
     /// The columns of the answer. Their names depend only on the outputs and the model: `value`,
     /// `interval_low` and `interval_high`, with several targets `value.price`; `label`, `probability.red`,
-    /// `decision_value`, `label_set`; `top_1` and `top_1_probability`; `contribution_baseline` and `contribution.area`.
-    pub(super) fn columns(&self) -> Vec<AnswerColumn> {
+    /// `decision_value`, `label_set`; `top_1` and `top_1_probability`; `contribution_baseline` and `contribution.area`;
+    /// `in_range`, `interval_in_range`, `label_set_in_range` and `warnings`.
+    pub(super) fn columns(&self) -> Vec<AnswerColumn<'a>> {
         let mut columns = Vec::new();
         for row in 0..self.predictions.values.nrows() {
             let mut at = Cursor { columns: &mut columns, next: 0, first_row: row == 0 };
@@ -46,14 +50,14 @@ impl Answer<'_> {
 }
 
 /// Fills the columns with one row, from left to right.
-struct Cursor<'a> {
-    columns: &'a mut Vec<AnswerColumn>,
+struct Cursor<'c, 'a> {
+    columns: &'c mut Vec<AnswerColumn<'a>>,
     next: usize,
     first_row: bool,
 }
 
-impl Cursor<'_> {
-    fn push(&mut self, name: &str, value: OutputValue) {
+impl<'a> Cursor<'_, 'a> {
+    fn push(&mut self, name: &str, value: OutputValue<'a>) {
         match value {
             OutputValue::Number(number) => self.number(|| name.to_owned(), Some(number)),
             OutputValue::Label(label) => self.text(|| name.to_owned(), label),
@@ -62,16 +66,28 @@ impl Cursor<'_> {
                     self.number(|| format!("{name}.{part}"), Some(number));
                 }
             }
-            OutputValue::Interval(interval) => self.interval(name, None, interval),
+            OutputValue::Interval(interval) => {
+                self.interval(name, None, interval);
+                self.in_range(name, interval.in_range);
+            }
             OutputValue::Intervals(intervals) => {
+                let in_range = intervals.values.first().and_then(|interval| interval.in_range);
                 for (target, interval) in intervals.names.iter().zip(intervals.values) {
                     self.interval(name, Some(target), interval);
                 }
+                self.in_range(name, in_range);
             }
-            OutputValue::LabelSet { labels, .. } => {
-                let labels = labels.into_iter().map(str::to_owned).collect();
+            OutputValue::LabelSet(set) => {
+                let labels = set.labels.into_iter().map(str::to_owned).collect();
                 if let Cells::Lists(cells) = self.cells(|| name.to_owned(), || Cells::Lists(Vec::new())) {
                     cells.push(labels);
+                }
+                self.in_range(name, set.in_range);
+            }
+            OutputValue::Truth(truth) => self.truth(|| name.to_owned(), truth),
+            OutputValue::Warnings(warnings) => {
+                if let Cells::Warnings(cells) = self.cells(|| name.to_owned(), || Cells::Warnings(Vec::new())) {
+                    cells.push(warnings);
                 }
             }
             OutputValue::Contributions(shares) => self.shares(None, shares),
@@ -88,6 +104,19 @@ impl Cursor<'_> {
         let target = || target.map_or_else(String::new, |target| format!(".{target}"));
         self.number(|| format!("{name}_low{}", target()), interval.low);
         self.number(|| format!("{name}_high{}", target()), interval.high);
+    }
+
+    /// A column of its own, if the model keeps ranges.
+    fn in_range(&mut self, name: &str, in_range: Option<bool>) {
+        if let Some(in_range) = in_range {
+            self.truth(|| format!("{name}_in_range"), in_range);
+        }
+    }
+
+    fn truth(&mut self, name: impl FnOnce() -> String, truth: bool) {
+        if let Cells::Truths(cells) = self.cells(name, || Cells::Truths(Vec::new())) {
+            cells.push(truth);
+        }
     }
 
     fn shares(&mut self, output: Option<&String>, shares: Shares) {
@@ -111,7 +140,7 @@ impl Cursor<'_> {
     }
 
     /// The next column; the first row creates it.
-    fn cells(&mut self, name: impl FnOnce() -> String, empty: impl FnOnce() -> Cells) -> &mut Cells {
+    fn cells(&mut self, name: impl FnOnce() -> String, empty: impl FnOnce() -> Cells<'a>) -> &mut Cells<'a> {
         if self.first_row {
             self.columns.push(AnswerColumn { name: name(), cells: empty() });
         }

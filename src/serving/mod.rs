@@ -12,6 +12,12 @@ mod row_locations;
 /// The rows of a request, encoded for a model.
 mod request_rows;
 
+/// Texts of levels that training did not see.
+mod unknown_levels;
+
+/// Flags of rows: unknown levels, inputs out of range, cells filled in.
+mod flags;
+
 /// The outputs that a request asks for.
 mod outputs;
 
@@ -25,6 +31,7 @@ mod columns;
 mod formats;
 
 pub use answer::Answer;
+pub use flags::RowFlags;
 pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowReader, RowScan, ScoringRequest};
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};

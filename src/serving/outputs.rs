@@ -29,11 +29,15 @@ pub enum Output {
     CertifiedErrorBar,
     /// The share of each column in the difference to the prediction of a mean row.
     Contributions,
+    /// Whether the inputs lie in the range of the fitted rows.
+    InRange,
+    /// What is unusual about the inputs of the row, in words.
+    Warnings,
 }
 
 impl Output {
     /// Every output with its name.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("value", Self::Value),
         ("spread", Self::Spread),
         ("label", Self::Label),
@@ -44,6 +48,8 @@ impl Output {
         ("error_bar", Self::ErrorBar),
         ("certified_error_bar", Self::CertifiedErrorBar),
         ("contributions", Self::Contributions),
+        ("in_range", Self::InRange),
+        ("warnings", Self::Warnings),
     ];
 
     /// The name in requests and answers.
@@ -89,6 +95,7 @@ impl Output {
             (Self::Contributions, _) if !model.has_contributions() => {
                 Some("contributions need features that are waves; train it with the map pair or phase")
             }
+            (Self::InRange, _) if model.ranges.is_none() => Some(NO_RANGES),
             (Self::ErrorBar | Self::CertifiedErrorBar, _) if model.is_exact() => {
                 Some("this model is the exact kernel method, so it has no error from random features")
             }
@@ -110,6 +117,8 @@ impl Output {
     }
 }
 
+const NO_RANGES: &str = "this model is of an earlier release, which kept no ranges of its columns; train it again";
+
 /// The outputs as a request names them, unchecked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OutputRequest {
@@ -119,6 +128,8 @@ pub struct OutputRequest {
     pub top_k: Option<u64>,
     /// δ of intervals and label sets.
     pub delta: Option<f64>,
+    /// Whether rows that deserve a warning are refused.
+    pub strict: bool,
     /// Where the request names them, for the pointers of errors.
     pub place: OutputPlace,
 }
@@ -138,7 +149,7 @@ pub enum OutputPlace {
 }
 
 impl OutputRequest {
-    /// Whether the request leaves everything to the defaults.
+    /// Whether the request leaves the outputs to the defaults.
     pub fn is_empty(&self) -> bool {
         self.names.is_none() && self.top_k.is_none() && self.delta.is_none()
     }
@@ -171,18 +182,29 @@ pub struct Outputs {
     pub(super) scaled: bool,
     /// What certified error bars are made with.
     pub(super) certified: Option<CertifiedBars>,
+    /// Whether rows with flags are refused.
+    strict: bool,
 }
+
+/// About as many numbers as the text of a warning takes.
+const NUMBERS_PER_WARNING: usize = 8;
 
 impl Outputs {
     /// About how many numbers a row of the answer has; never fewer than are computed for it.
-    pub fn numbers_per_row(&self, model: &FittedModel) -> usize {
+    fn numbers_per_row(&self, model: &FittedModel) -> usize {
         let shares = if self.wants(Output::Contributions) { model.inputs.encoding.columns.len() } else { 0 };
         model.intercepts.len() * (shares + self.named.as_ref().map_or(1, |named| named.len().max(1)))
     }
 
+    /// About how many numbers an answer has whose rows have so many flags.
+    pub fn numbers(&self, rows: usize, flags: usize, model: &FittedModel) -> usize {
+        let flags = if self.wants(Output::Warnings) { flags } else { 0 };
+        rows.saturating_mul(self.numbers_per_row(model)).saturating_add(flags.saturating_mul(NUMBERS_PER_WARNING))
+    }
+
     /// Refuses an answer of more than `limit` numbers before it is computed.
-    pub fn check_length(&self, rows: usize, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
-        let numbers = rows.saturating_mul(self.numbers_per_row(model));
+    pub fn check_length(&self, rows: usize, flags: usize, model: &FittedModel, limit: usize) -> Result<(), Refusal> {
+        let numbers = self.numbers(rows, flags, model);
         if numbers <= limit {
             return Ok(());
         }
@@ -197,6 +219,9 @@ impl Outputs {
         let delta = request.delta.unwrap_or(model.failure_probability);
         if !(delta > 0.0 && delta < 1.0) {
             return Err(Refusal::invalid(request.place("delta", None), "must be a number between 0 and 1"));
+        }
+        if request.strict && model.ranges.is_none() {
+            return Err(Refusal::invalid(request.place("strict", None), NO_RANGES));
         }
         let mut named = None;
         for (index, name) in request.names.iter().flatten().enumerate() {
@@ -222,7 +247,7 @@ impl Outputs {
             }
             named.push(*output);
         }
-        Ok(Self::of_model(named, top_k, delta, model))
+        Ok(Self { strict: request.strict, ..Self::of_model(named, top_k, delta, model) })
     }
 
     /// Outputs that a model offers, unchecked, at its own δ.
@@ -232,7 +257,7 @@ impl Outputs {
 
     fn of_model(named: Option<Vec<Output>>, top_k: Option<usize>, delta: f64, model: &FittedModel) -> Self {
         let scaled = model.scales_intervals();
-        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY, scaled, certified: None };
+        let mut outputs = Self { named, top_k, delta, quantile: f64::INFINITY, scaled, certified: None, strict: false };
         if outputs.wants(Output::Interval) || outputs.wants(Output::LabelSet) {
             let quantile = model.calibration_scores().map(|scores| conformal_quantile(scores, delta));
             outputs.quantile = quantile.unwrap_or(f64::INFINITY);
@@ -257,6 +282,27 @@ impl Outputs {
             error_bars: bars,
             contributions: self.wants(Output::Contributions),
         }
+    }
+
+    /// Whether rows with flags are refused.
+    pub(super) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Whether the flags of rows must be found.
+    pub(super) fn need_flags(&self) -> bool {
+        let shows = |output: &Output| match output {
+            Output::InRange | Output::Warnings | Output::Interval | Output::LabelSet => true,
+            Output::Value
+            | Output::Spread
+            | Output::Label
+            | Output::Probabilities
+            | Output::DecisionValues
+            | Output::ErrorBar
+            | Output::CertifiedErrorBar
+            | Output::Contributions => false,
+        };
+        self.strict || self.named.iter().flatten().any(shows)
     }
 
     fn wants(&self, output: Output) -> bool {

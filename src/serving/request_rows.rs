@@ -1,5 +1,6 @@
 //! The rows of a request, encoded for a model.
 
+use super::unknown_levels::UnknownLevels;
 use super::{Refusal, RowLocations};
 use crate::dataset::{Cell, EncodingError, InputColumn};
 use crate::model::{FittedModel, MissingRule};
@@ -20,6 +21,10 @@ pub struct RequestRows {
     nan_is_missing: bool,
     /// Cells with a category that was not in the training data.
     pub unknown_levels: u64,
+    /// Missing cells.
+    pub missing_cells: u64,
+    /// The texts of those categories.
+    unknown: UnknownLevels,
     /// Where the rows stand in the request.
     pub locations: RowLocations,
 }
@@ -65,9 +70,21 @@ impl RequestRows {
         self.codes.resize(self.codes.len() + count * self.width, f64::NAN);
     }
 
+    /// The texts of categories that were not in the training data.
+    pub(super) fn unknown_texts(&self) -> &UnknownLevels {
+        &self.unknown
+    }
+
     /// Adds the rows of another block of the same model.
-    pub fn append(&mut self, other: Self) {
+    pub fn append(&mut self, model: &FittedModel, mut other: Self) {
+        if !other.unknown.is_empty() {
+            let columns = model.inputs.encoding.columns.iter().cycle();
+            for (code, _) in other.codes.iter_mut().zip(columns).filter(|(code, column)| column.is_unknown(**code)) {
+                *code = other.unknown.text(*code).map_or(*code, |text| self.unknown.code(text));
+            }
+        }
         self.codes.extend(other.codes);
+        self.missing_cells += other.missing_cells;
         self.locations.append(other.locations);
         self.unknown_levels += other.unknown_levels;
     }
@@ -94,27 +111,31 @@ impl RequestRows {
             Cell::Number(number) if number.is_nan() && self.nan_is_missing => Cell::Missing,
             cell => cell,
         };
-        self.store(model, row, column, |column| column.code(cell))
+        self.store(model, row, column, cell)
     }
 
     /// Sets a cell from text, as CSV has it: the kind of the column decides how it is read.
     pub fn set_text_at(&mut self, model: &FittedModel, row: usize, column: usize, text: &str) -> Result<(), CellError> {
-        self.store(model, row, column, |column| column.code(Cell::Text(text)))
+        self.store(model, row, column, Cell::Text(text))
     }
 
-    fn store(
-        &mut self,
-        model: &FittedModel,
-        row: usize,
-        column: usize,
-        code: impl FnOnce(&InputColumn) -> Result<f64, EncodingError>,
-    ) -> Result<(), CellError> {
+    fn store(&mut self, model: &FittedModel, row: usize, column: usize, cell: Cell) -> Result<(), CellError> {
         let known = &model.inputs.encoding.columns[column];
-        let code = code(known).map_err(CellError::Kind)?;
-        if code.is_nan() && model.missing == MissingRule::Refuse {
-            return Err(CellError::Missing);
+        let mut code = known.code(cell).map_err(CellError::Kind)?;
+        if code.is_nan() {
+            if model.missing == MissingRule::Refuse {
+                return Err(CellError::Missing);
+            }
+            self.missing_cells += 1;
+        } else if known.is_unknown(code) {
+            self.unknown_levels += 1;
+            code = match cell {
+                Cell::Text(text) => self.unknown.code(text.trim_ascii()),
+                Cell::Number(number) => self.unknown.code(&number.to_string()),
+                Cell::Boolean(value) => self.unknown.code(if value { "true" } else { "false" }),
+                Cell::Missing => code,
+            };
         }
-        self.unknown_levels += u64::from(known.is_unknown(code));
         self.codes[row * self.width + column] = code;
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! The square root of a symmetric positive semidefinite matrix.
 
 use super::SolveError;
-use crate::linalg::symmetric_eigen;
+use crate::linalg::{product_in_strips, symmetric_eigen};
 use ndarray::{Array2, Axis};
 
 /// R with RR = `matrix`, symmetric; eigenvalues that rounding left below zero count as zero.
 pub fn symmetric_root(matrix: &Array2<f64>) -> Result<Array2<f64>, SolveError> {
     let (values, vectors) = symmetric_eigen(matrix.as_standard_layout().into_owned())?; // vectors are rows
     let roots = values.mapv(|value| value.max(0.0).sqrt()).insert_axis(Axis(1));
-    Ok(vectors.t().dot(&(&vectors * &roots)))
+    Ok(product_in_strips(vectors.t(), (&vectors * &roots).view()))
 }
 
 #[cfg(test)]

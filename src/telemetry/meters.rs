@@ -1,6 +1,7 @@
 //! The metrics of one model version. Its series appear with its first request, so that thousands of versions that nobody
 //! asks for cost a scrape nothing; they are looked up once, so that no later request has to.
 
+use super::flag_kind::FlagKind;
 use super::histogram::AtomicHistogram;
 use super::predictions::{Outcome, PredictionMetrics, PredictionStage, ShedReason, VersionLabels};
 use super::protocol::Protocol;
@@ -48,6 +49,8 @@ impl SharedMeters {
 struct VersionSeries {
     rows: Counter,
     unknown_levels: Counter,
+    /// By kind; created when something is counted in it.
+    flagged_cells: [OnceLock<Counter>; FlagKind::ALL.len()],
     batches: Counter,
     batch_rows: AtomicHistogram,
     /// Gauges of several versions cannot be added up, so that those counted together have none.
@@ -91,6 +94,7 @@ impl PredictionMetrics {
         VersionSeries {
             rows: self.rows.get_or_create_owned(&labels),
             unknown_levels: self.unknown_levels.get_or_create_owned(&labels),
+            flagged_cells: Default::default(),
             batches: self.batches.get_or_create_owned(&labels),
             batch_rows: self.batch_rows.get_or_create_owned(&labels),
             queued_rows: gauge(&self.queued_rows),
@@ -110,9 +114,17 @@ impl ModelMeters {
         self.rows_since.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    /// Counts cells whose text does not occur in the training data.
-    pub fn unknown_levels(&self, cells: u64) {
-        self.series().unknown_levels.inc_by(cells);
+    /// Counts flagged cells.
+    pub fn flagged(&self, kind: FlagKind, cells: u64) {
+        if cells == 0 {
+            return;
+        }
+        let series = self.series();
+        let of_kind = series.flagged_cells[kind as usize].get_or_init(|| self.metrics().flagged(&series.labels, kind));
+        of_kind.inc_by(cells);
+        if kind == FlagKind::UnknownLevel {
+            series.unknown_levels.inc_by(cells); // has been a metric of its own since before the others were counted
+        }
     }
 
     /// Rows predicted since the version was loaded.

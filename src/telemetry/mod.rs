@@ -12,6 +12,9 @@ mod traces;
 /// Panics that are expected and kept out of the log.
 mod panics;
 
+/// What a cell of a prediction row is flagged for.
+mod flag_kind;
+
 /// A lock-free histogram.
 mod histogram;
 
@@ -33,6 +36,7 @@ mod readings;
 /// All metrics of one app.
 mod metrics;
 
+pub(crate) use flag_kind::FlagKind;
 pub(crate) use logging::{LogControl, start_logging};
 pub(crate) use meters::ModelMeters;
 pub(crate) use metrics::{JobLabels, Metrics, RequestRoute, StageLabel, StatusLabel};

@@ -1,5 +1,6 @@
 //! Metrics of predictions, by model and version.
 
+use super::flag_kind::FlagKind;
 use super::histogram::AtomicHistogram;
 use super::meters::{OutcomeMeter, SharedMeters};
 use super::protocol::Protocol;
@@ -59,6 +60,14 @@ struct ShedLabels {
     model: String,
     version: String,
     reason: &'static str,
+}
+
+/// Labels of flagged cells.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FlagLabels {
+    model: String,
+    version: String,
+    kind: &'static str,
 }
 
 /// How a prediction request ended.
@@ -155,6 +164,7 @@ pub struct PredictionMetrics {
     request_rows: HistogramFamily<OutcomeLabels>,
     pub(super) rows: Family<VersionLabels, Counter>,
     pub(super) unknown_levels: Family<VersionLabels, Counter>,
+    flagged_cells: Family<FlagLabels, Counter>,
     pub(super) batches: Family<VersionLabels, Counter>,
     pub(super) batch_rows: HistogramFamily<VersionLabels>,
     stage_seconds: HistogramFamily<StageLabels>,
@@ -211,6 +221,7 @@ impl PredictionMetrics {
             request_rows: Family::new_with_constructor(rows),
             rows: Family::default(),
             unknown_levels: Family::default(),
+            flagged_cells: Family::default(),
             batches: Family::default(),
             batch_rows: Family::new_with_constructor(sizes),
             stage_seconds: Family::new_with_constructor(stages),
@@ -232,6 +243,8 @@ impl PredictionMetrics {
         registry.register("predicted_rows", "Rows predicted", metrics.rows.clone());
         let help = "Prediction cells whose text does not occur in the training data";
         registry.register("unknown_levels", help, metrics.unknown_levels.clone());
+        let help = "Prediction cells by what they are flagged for; out_of_range only in requests for interval, label_set, in_range or warnings, or strict ones";
+        registry.register("flagged_cells", help, metrics.flagged_cells.clone());
         registry.register("batches", "Batches computed by the prediction threads", metrics.batches.clone());
         registry.register("batch_rows", "Rows computed together", metrics.batch_rows.clone());
         let help = "Duration of each stage of a prediction";
@@ -246,6 +259,11 @@ impl PredictionMetrics {
     pub(super) fn stage(&self, labels: &VersionLabels, stage: PredictionStage) -> AtomicHistogram {
         let VersionLabels { model, version } = labels.clone();
         self.stage_seconds.get_or_create_owned(&StageLabels { model, version, stage: stage.name() })
+    }
+
+    pub(super) fn flagged(&self, labels: &VersionLabels, kind: FlagKind) -> Counter {
+        let VersionLabels { model, version } = labels.clone();
+        self.flagged_cells.get_or_create_owned(&FlagLabels { model, version, kind: kind.name() })
     }
 
     pub(super) fn outcome(&self, labels: &VersionLabels, protocol: Protocol, outcome: Outcome) -> OutcomeMeter {
@@ -289,6 +307,9 @@ impl PredictionMetrics {
         let VersionLabels { model, version } = labels.clone();
         for stage in PredictionStage::ALL.map(PredictionStage::name) {
             self.stage_seconds.remove(&StageLabels { model: model.clone(), version: version.clone(), stage });
+        }
+        for kind in FlagKind::ALL.map(FlagKind::name) {
+            self.flagged_cells.remove(&FlagLabels { model: model.clone(), version: version.clone(), kind });
         }
         for reason in ShedReason::ALL.map(ShedReason::name) {
             self.shed.remove(&ShedLabels { model: model.clone(), version: version.clone(), reason });

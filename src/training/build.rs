@@ -8,7 +8,8 @@ use super::rows::run::Run;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Part};
 use crate::model::{
-    CrossValidation, FeatureTrials, FitReport, FittedModel, InputPipeline, MetricReport, SearchReport, Selection,
+    ColumnRanges, CrossValidation, FeatureTrials, FitReport, FittedModel, InputPipeline, MetricReport, SearchReport,
+    Selection,
 };
 use crate::theory::{Evidence, PoolEvidence};
 
@@ -33,6 +34,8 @@ pub(super) struct ModelParts<'a> {
     pub(super) search: Option<SearchReport>,
     /// Of the inputs over the training rows.
     pub(super) moments: &'a [ColumnMoments],
+    /// Of the input columns over all fitted rows, if they are known.
+    pub(super) ranges: Option<ColumnRanges>,
     pub(super) fit: Fit,
     pub(super) fitted: FittedRows,
     pub(super) assessment: Assessment,
@@ -89,6 +92,7 @@ impl ModelParts<'_> {
             error_bars: error_bars.filter(|_| assessment.head.labels().is_none()),
             head: assessment.head,
             inputs,
+            ranges: self.ranges,
             missing: spec.missing,
             map: fit.map,
             selection,
@@ -105,6 +109,7 @@ impl ModelParts<'_> {
             metric: self.metric,
             search: self.search,
             explanations: assessment.explanations,
+            held_out: assessment.held_out,
             cross_validation: self.cross_validation,
             failure_probability: spec.guarantees.delta,
             evidence: Some(evidence),

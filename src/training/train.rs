@@ -25,7 +25,7 @@ use super::warnings::warnings;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Schema};
 use crate::features::{ChosenBy, FeatureMap};
-use crate::model::{CrossValidation, SearchReport};
+use crate::model::{ColumnRanges, CrossValidation, SearchReport};
 
 /// What a training run may use.
 #[derive(Debug, Clone, Copy)]
@@ -187,6 +187,7 @@ pub(super) fn train_on(
         metric,
         search,
         moments,
+        ranges: Some(ColumnRanges::of(&encoding, moments)),
         fit,
         fitted,
         assessment,

@@ -13,7 +13,7 @@ use super::spec::check_dataset::check_weight;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::{LambdaRule, TrainSpec};
 use crate::dataset::{Alignment, ColumnMoments, HeldOut, Part, Rows, Schema, Task, split};
-use crate::model::{FittedModel, MissingRule};
+use crate::model::{ColumnRanges, FittedModel, MissingRule};
 use crate::theory::Choices;
 
 /// How the columns of a dataset become those of a model; an error lists every reason why they cannot.
@@ -88,6 +88,9 @@ pub fn update(
     let filled_cells: u64 = moments.iter().map(ColumnMoments::missing).sum();
     let choices = model.evidence.as_ref().map_or(Choices::FromDraws, |evidence| evidence.choices);
     let choices = choices_after_update(choices, spec.lambda == LambdaRule::Search, filled_cells > 0);
+    // The ranges of earlier rows are kept with the model, or not known.
+    let added = ColumnRanges::of(&inputs.encoding, &moments);
+    let ranges = model.ranges.as_ref().map(|earlier| earlier.with(&added));
     let parts = ModelParts {
         run: &run,
         learner,
@@ -96,6 +99,7 @@ pub fn update(
         metric: model.metric.clone(),
         search: model.search.clone(),
         moments: &moments,
+        ranges,
         fit,
         fitted: FittedRows { count: base_rows + added_rows, weighted, added: true, choices },
         assessment,

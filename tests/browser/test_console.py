@@ -11,7 +11,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from conftest import HOUSES, SCREENSHOTS, browser, complaints, hosts
 
@@ -78,10 +78,36 @@ def train(driver, address, model, script=True):
     wait(driver, lambda d: f"/models/{model}" in url(d))
 
 
+def fix_roles(driver):
+    """One click on what the report suggests, and one on a role of one's own choice."""
+    before = driver.current_url
+    press(driver, "Treat rooms as codes")
+    wait(driver, lambda d: d.current_url != before and "Treat rooms as codes" not in text(d))
+    assert role(driver, "rooms") == "input: text or code"
+    before = driver.current_url
+    choose_role(driver, "age", "left out")
+    wait(driver, lambda d: d.current_url != before and role(d, "age") == "left out")
+    choose_role(driver, "age", "input: number")
+    wait(driver, lambda d: role(d, "age") == "input: number")
+
+
+def role(driver, column):
+    found = driver.find_element(By.CSS_SELECTOR, f"select[aria-label='Role of {column}']")
+    return Select(found).first_selected_option.text
+
+
+def choose_role(driver, column, words):
+    found = driver.find_element(By.CSS_SELECTOR, f"select[aria-label='Role of {column}']")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found)
+    Select(found).select_by_visible_text(words)
+    found.find_element(By.XPATH, "..//button").click()
+
+
 def walk(driver, address, script=True):
-    """Upload, train, watch, read the verdict, switch an alias, predict."""
+    """Upload, fix the roles of columns, train, watch, read the verdict, switch an alias, predict."""
     upload(driver, address, "houses")
     assert "they may be codes and not quantities" in text(driver)  # the column rooms
+    fix_roles(driver)
     dataset = driver.current_url
     train(driver, address, "houses", script)
     assert "fit: the model explains" in text(driver)
@@ -106,6 +132,13 @@ def walk(driver, address, script=True):
         press(driver, "Predict")
     wait(driver, lambda d: d.find_element(By.CLASS_NAME, "answer").text != before)
     assert "contains the true value with probability at least 95%" in text(driver)
+    assert driver.find_elements(By.CSS_SELECTOR, "svg.curve .own"), "the curves of the sliders"
+    if script:
+        before = driver.find_element(By.CLASS_NAME, "answer").text
+        slider = driver.find_element(By.CSS_SELECTOR, "input[type=range]")
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", slider)
+        slider.send_keys(Keys.HOME)
+        wait(driver, lambda d: d.find_element(By.CLASS_NAME, "answer").text != before)
 
 
 def check_quiet(driver, address):

@@ -142,7 +142,9 @@ def test_outputs_as_columns(service, ask, sent):
     expected = service.predict("regression", rows(), outputs=names, delta=0.2)
     for wanted in (CSV, ARROW):
         columns = read(ask("regression", BODIES[sent], sent, asked, accept=wanted), wanted)
-        assert list(columns) == ["value", "interval_low", "interval_high", "error_bar", "certified_error_bar"]
+        assert list(columns) == (
+            ["value", "interval_low", "interval_high", "interval_in_range", "error_bar", "certified_error_bar"]
+        )
         assert [number(cell) for cell in columns["value"]] == [row["value"] for row in expected]
         assert [number(cell) for cell in columns["interval_low"]] == [row["interval"]["low"] for row in expected]
         assert [number(cell) for cell in columns["interval_high"]] == [row["interval"]["high"] for row in expected]
@@ -163,7 +165,7 @@ def test_labels_as_columns(service, ask):
         assert list(columns) == (
             ["label"]
             + [f"probability.{label}" for label in labels]
-            + ["label_set"]
+            + ["label_set", "label_set_in_range"]
             + [f"decision_value.{label}" for label in labels]
             + ["top_1", "top_1_probability", "top_2", "top_2_probability"]
         )
@@ -193,6 +195,7 @@ def test_several_targets_as_columns(service, ask):
             "interval_high.price",
             "interval_low.size",
             "interval_high.size",
+            "interval_in_range",
         ]
         for target in ("price", "size"):
             assert [number(cell) for cell in columns[f"value.{target}"]] == [row["value"][target] for row in expected]

@@ -89,6 +89,8 @@ def test_metadata(client):
         "error_bar": ("FP64", [-1]),
         "certified_error_bar": ("FP64", [-1]),
         "contributions": ("FP64", [-1, len(tables.INPUTS)]),
+        "in_range": ("BOOL", [-1]),
+        "warnings": ("BYTES", [-1]),
     }
     (single,) = client.get_model_metadata("numbers")["inputs"]
     assert (single["name"], single["datatype"], single["shape"]) == ("inputs", "FP64", [-1, 3])

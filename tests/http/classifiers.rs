@@ -34,7 +34,8 @@ async fn labels_are_given_back_with_probabilities() {
     let model = service.get("/api/v1/models/flowers").await.ok(200)["latest"].clone();
     assert_eq!(model["spec"]["learner"], "logistic");
     assert_eq!(model["labels"], json!(["iris", "rose", "tulip"]));
-    assert_eq!(model["outputs"], json!(["label", "decision_values", "probabilities", "label_set", "contributions"]));
+    let outputs = ["label", "decision_values", "probabilities", "label_set", "contributions", "in_range", "warnings"];
+    assert_eq!(model["outputs"], json!(outputs));
     assert!(model["report"]["validation_accuracy"].as_f64().unwrap() > 0.97, "{model}");
     assert_eq!(model["report"]["confusion"].as_array().unwrap().len(), 3);
 

@@ -102,6 +102,68 @@ async fn forms_train_and_switch_aliases_without_script() {
 }
 
 #[tokio::test]
+async fn a_form_changes_the_role_of_a_column() {
+    let service = Service::start();
+    let token = token(&service.get("/").await);
+    let sample = post(&service, "/datasets/sample", &[OWN], &format!("token={token}")).await;
+    let place = sample.header("location").to_owned();
+    let page = service.get(&place).await.text();
+    assert!(page.contains("Treat rooms as codes") && page.contains("Role of area"), "{page}");
+    let change = async |place: &str, column: &str, role: &str| {
+        let form = format!("token={token}&column={column}&role={role}");
+        let answer = post(&service, &format!("{place}/roles"), &[OWN], &form).await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        answer.header("location").to_owned()
+    };
+    let codes = change(&place, "rooms", "levels").await;
+    assert_ne!(codes, place, "the old dataset stays");
+    let kind = async |place: &str, column: usize| {
+        let found = service.get(&format!("/api/v1{place}")).await.ok(200);
+        (found["columns"][column]["kind"].clone(), found["columns"][column]["left_out"].clone())
+    };
+    assert_eq!(kind(&codes, 1).await.0, "categorical");
+    assert_eq!(kind(&place, 1).await.0, "numeric");
+    let without = change(&codes, "age", "left_out").await;
+    assert_eq!(kind(&without, 2).await.1, "ignored");
+    assert_eq!(kind(&without, 1).await.0, "categorical", "earlier changes stay");
+    let back = change(&without, "age", "number").await;
+    assert_eq!(kind(&back, 2).await, (json!("numeric"), json!(null)));
+    let target = change(&back, "age", "target").await;
+    assert_eq!(service.get(&format!("/api/v1{target}")).await.ok(200)["targets"], json!(["age"]));
+    assert_eq!(change(&place, "garden", "").await, place, "nothing chosen, nothing changed");
+
+    let refused =
+        post(&service, &format!("{place}/roles"), &[OWN], &format!("token={token}&column=nothing&role=levels")).await;
+    assert!(refused.status == 422 && refused.text().contains("role=\"alert\""), "{}", refused.text());
+    assert_eq!(post(&service, &format!("{place}/roles"), &[OWN], "column=rooms&role=levels").await.status, 403);
+}
+
+#[tokio::test]
+async fn sliders_have_the_curves_of_the_explanations() {
+    let service = Service::start();
+    service.upload("name=waves", waves(300)).await.ok(201);
+    service.train("waves", "waves", &json!({"features": {"count": 32}, "explanations": true})).await;
+    let page = service.get("/models/waves/try?c0=0.5&c1=red&c2=true").await.text();
+    assert_eq!(page.matches("<svg class=\"curve\"").count(), 1, "one column of numbers: {page}");
+    let found = service.get("/api/v1/models/waves/explanations").await.ok(200);
+    let curve = &found["columns"][0]["partial_dependence"];
+    let points = curve["points"].as_array().unwrap();
+    assert!(page.contains(&format!("min=\"{}\"", points[0].as_f64().unwrap())), "{page}");
+    // The ends of the solid curve are predictions of the API, the ends of the dashed one those of its explanations.
+    let rows = json!({"rows": [[points[0], "red", true], [points[20], "red", true]]});
+    let predicted = service.post("/api/v1/models/waves/predict", &rows).await.ok(200)["predictions"].clone();
+    let words = page.split("this prediction goes from ").nth(1).unwrap().split('<').next().unwrap().replace('−', "-");
+    let shown: Vec<f64> = words.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    let expected = [&predicted[0], &predicted[1], &curve["outputs"]["y"][0], &curve["outputs"]["y"][20]];
+    assert_eq!(shown.len(), expected.len(), "{words}");
+    for (shown, expected) in shown.iter().zip(expected.map(|value| value.as_f64().unwrap())) {
+        assert!((shown - expected).abs() <= 1e-3 * expected.abs(), "{expected} in {words}");
+    }
+    service.train("plain", "waves", &json!({"features": {"count": 32}})).await;
+    assert!(!service.get("/models/plain/try").await.text().contains("class=\"curve\""));
+}
+
+#[tokio::test]
 async fn a_file_is_uploaded_by_a_form_and_refusals_are_shown() {
     let service = Service::start();
     let token = token(&service.get("/datasets").await);

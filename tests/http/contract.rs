@@ -83,6 +83,24 @@ async fn the_contract_is_served() {
 }
 
 #[tokio::test]
+async fn the_contract_is_served_as_json_too() {
+    let service = Service::start();
+    for _ in 0..2 {
+        let answer = service.get("/openapi.json").await;
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(answer.ok(200), contract());
+    }
+    let order: Vec<String> = service.get("/openapi.json").await.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(order[..3], ["openapi", "info", "servers"], "in the order in which it is written");
+}
+
+/// JSON keeps the last of two equal keys, so that the first would be lost without a word.
+#[test]
+fn no_key_of_the_contract_is_there_twice() {
+    serde_yaml_ng::from_str::<serde_yaml_ng::Value>(CONTRACT).unwrap();
+}
+
+#[tokio::test]
 async fn health_version_limits_and_metrics() {
     let service = Service::start();
     assert_eq!(service.get("/livez").await.ok(200)["live"], true);

@@ -94,6 +94,36 @@ async fn forms_change_nothing() {
     file.refused(422, "invalid_artifact");
 }
 
+/// What a browser asks before it sends what no form can send, such as a header that a script has made up.
+#[tokio::test]
+async fn a_page_that_asks_first_is_never_allowed() {
+    let service = Service::with_model().await;
+    for (path, header) in [(IMPORT, "content-type"), ("/api/v1/datasets", "user-agent"), (PREDICT, "x-api-key")] {
+        let asking = [("access-control-request-method", "POST"), ("access-control-request-headers", header)];
+        for origin in ["http://evil.example", "http://localhost:3000"] {
+            let headers: Vec<_> = [("origin", origin)].into_iter().chain(asking).collect();
+            let answer = send(&service, "OPTIONS", path, &headers, "").await;
+            assert!(!answer.status.is_success(), "{path}: {}", answer.status);
+            let allows = answer.headers.keys().find(|name| name.as_str().starts_with("access-control-"));
+            assert_eq!(allows, None, "{path}");
+        }
+    }
+}
+
+/// Scripts of old browsers send bytes without a content type, and without a word about their page.
+#[tokio::test]
+async fn a_browser_without_a_page_needs_a_content_type() {
+    let service = Service::with_model().await;
+    let old = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:60.0) Gecko/20100101 Firefox/60.0");
+    for path in [CANCEL, IMPORT, "/api/v1/jobs", "/api/v1/datasets"] {
+        send(&service, "POST", path, &[old], "{}").await.refused(415, "unsupported_media_type");
+    }
+    let json = ("content-type", "application/json");
+    for headers in [&[old, json][..], &[old, ("origin", "http://localhost")], &[("user-agent", "curl/8.5.0")], &[]] {
+        send(&service, "POST", CANCEL, headers, "").await.refused(404, "job_not_found");
+    }
+}
+
 #[tokio::test]
 async fn browsers_never_guess_a_content_type() {
     let service = Service::with_model().await;

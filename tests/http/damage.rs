@@ -1,6 +1,6 @@
 //! Damaged tables and artifacts are named, set aside and repaired; nothing is computed from them.
 
-use crate::data_directory::{doctor, only_file, predict, repair, train};
+use crate::data_directory::{doctor, only_file, predict, repair, run, train};
 use crate::harness::waves;
 use crate::process::Process;
 use serde_json::json;
@@ -110,6 +110,15 @@ fn a_damaged_artifact_is_quarantined_while_all_else_serves() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(moved.exists() && !artifact.exists());
+    for path in ["guarantees", "spectrum", "versions/1/artifact", "versions/1/onnx"] {
+        let answer = process.get(&format!("/api/v1/models/bad/{path}"));
+        assert_eq!((&answer["status"], &answer["code"]), (&json!(500), &json!("model_damaged")), "{answer}");
+        let detail = answer["detail"].as_str().unwrap();
+        assert!(detail.contains("model 'bad' version 1") && detail.contains("its file is missing"), "{detail}");
+    }
+    let copy = folder.path().join("copy");
+    let (code, text) = run(folder.path(), &["backup", copy.to_str().unwrap()]);
+    assert!(code == 3 && text.contains("model 'bad' version 1") && text.contains("its file is missing"), "{text}");
     assert_eq!(predict(&process, "good").as_array().unwrap().len(), 2);
     assert_eq!(process.delete("/api/v1/models/bad"), 204);
     process.kill();

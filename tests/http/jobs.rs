@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A job that keeps a worker busy for some seconds unless it is stopped.
 async fn start_long_job(service: &Service) -> Value {
     service.upload("name=long", waves(60_000)).await.ok(201);
-    let spec = json!({"features": {"count": 4096}, "guarantees": {"exact_rows": 0}});
+    let spec = json!({"effort": "fast", "features": {"count": 4096}, "guarantees": {"exact_rows": 0}});
     let job =
         service.post("/api/v1/jobs", &json!({"type": "train", "model": "long", "dataset": "long", "spec": spec})).await;
     let job = job.ok(202);
@@ -191,4 +191,27 @@ async fn failures_of_training_are_told_in_words() {
     service.upload("name=flat", "x,y\n1,1\n1,2\n1,3\n1,4\n1,5\n2,\n").await.ok(201);
     let job = service.train("flat", "flat", &json!({})).await;
     assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("nothing_to_learn")));
+}
+
+#[tokio::test]
+async fn lists_have_reports_only_where_they_are_asked_for() {
+    let service = Service::with_model().await;
+    let failed = service.upload("name=huge", "x,y\n1e200,1\n-1e200,2\n0,3\n").await.ok(201);
+    service.train("huge", failed["id"].as_str().unwrap(), &json!({})).await;
+
+    let listed = service.get("/api/v1/jobs").await.ok(200);
+    let (failed, trained) = (&listed["jobs"][0], &listed["jobs"][1]);
+    assert!(trained.get("report").is_none() && failed.get("report").is_none(), "{listed}");
+    assert_eq!((&trained["version"], &failed["version"]), (&json!(1), &Value::Null));
+    assert_eq!(failed["error"]["code"], "nothing_to_learn");
+
+    let whole = service.get("/api/v1/jobs?include=report").await.ok(200);
+    let shown = service.get(&format!("/api/v1/jobs/{}", trained["id"].as_str().unwrap())).await.ok(200);
+    assert!(shown["report"]["training_rows"].is_u64(), "{shown}");
+    assert_eq!(whole["jobs"][1], shown);
+    assert_eq!(whole["jobs"][0]["report"], Value::Null);
+    let mut brief = shown;
+    brief.as_object_mut().unwrap().remove("report");
+    assert_eq!(*trained, brief, "everything but the report");
+    service.get("/api/v1/jobs?include=spec").await.refused(422, "invalid_parameter");
 }

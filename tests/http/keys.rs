@@ -180,3 +180,24 @@ async fn every_operation_asks_for_what_the_contract_says() {
     assert_eq!(checked, operations.len());
     assert!(checked > 50, "{checked}");
 }
+
+/// Two clients that number their requests alike get jobs of their own, and hear nothing of each other's.
+#[tokio::test]
+async fn idempotency_keys_belong_to_the_key_of_their_client() {
+    let keys = KeyFolder::new();
+    let [first, second, third] = [0; 3].map(|_| keys.make("train,read", &[]));
+    let (service, _) = with_keys(&keys, &[]).await;
+    let submit = async |key: &str, model: &str| {
+        let job = json!({"model": model, "dataset": "waves", "spec": {"features": {"count": 8}}}).to_string();
+        let request = keyed(Request::post("/api/v1/jobs"), Some(key)).header("idempotency-key", "1");
+        service.send(request.header("prefer", "wait=60").body(Body::from(job)).unwrap()).await
+    };
+    let id = |answer: Answer| answer.ok(200)["id"].as_str().unwrap().to_owned();
+    let of_first = id(submit(&first, "shared").await);
+    let of_second = id(submit(&second, "shared").await);
+    assert_ne!(of_first, of_second);
+    assert_eq!(id(submit(&first, "shared").await), of_first);
+    assert_eq!(id(submit(&second, "shared").await), of_second);
+    submit(&second, "other").await.refused(409, "idempotency_key_reused");
+    id(submit(&third, "other").await);
+}

@@ -108,7 +108,16 @@ async fn the_spread_is_an_output_of_models_that_keep_it() {
     let model = service.get("/api/v1/models/spread").await.ok(200);
     assert_eq!(
         model["latest"]["outputs"],
-        json!(["value", "interval", "error_bar", "certified_error_bar", "spread", "contributions"])
+        json!([
+            "value",
+            "interval",
+            "error_bar",
+            "certified_error_bar",
+            "spread",
+            "contributions",
+            "in_range",
+            "warnings"
+        ])
     );
 }
 
@@ -306,7 +315,7 @@ async fn what_a_model_does_not_keep_is_refused_by_name() {
     let spec = json!({"features": {"count": 16}, "lambda": 1e-2, "error_bars": false, "validation_fraction": 0});
     assert_eq!(service.train("bare", "waves", &spec).await["status"], "succeeded");
     let model = service.get("/api/v1/models/bare").await.ok(200);
-    assert_eq!(model["latest"]["outputs"], json!(["value", "contributions"]));
+    assert_eq!(model["latest"]["outputs"], json!(["value", "contributions", "in_range", "warnings"]));
     for (output, word) in [
         ("error_bar", "error_bars"),
         ("certified_error_bar", "error_bars"),

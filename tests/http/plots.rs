@@ -78,8 +78,8 @@ async fn numbers_of_a_regression_are_those_of_its_reports() {
     assert!(coloured.starts_with("name,mean prediction,standard_error\nblue,"), "{coloured}");
 
     // An interval as wide as predictions have it.
-    let coverage = data(&service, &format!("{plots}/coverage")).await;
-    let at_95 = coverage.iter().find(|row| (row[1].as_f64().unwrap() - 0.95).abs() < 1e-9).unwrap();
+    let widths = data(&service, &format!("{plots}/interval-width")).await;
+    let at_95 = widths.iter().find(|row| (row[1].as_f64().unwrap() - 0.95).abs() < 1e-9).unwrap();
     let request = json!({"rows": [[0.5, "red", true]], "outputs": ["interval"]});
     let interval =
         service.post("/api/v1/models/waves/predict", &request).await.ok(200)["predictions"][0]["interval"].clone();
@@ -87,14 +87,126 @@ async fn numbers_of_a_regression_are_those_of_its_reports() {
     assert!((at_95[2].as_f64().unwrap() - width).abs() < 1e-9 * width, "{at_95:?} and {interval}");
 }
 
+/// The numbers of a series, x and y with the ends of the interval.
+fn series(rows: &[Vec<Value>], name: &str) -> Vec<[f64; 4]> {
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let row = |row: &Vec<Value>| [number(&row[1]), number(&row[2]), number(&row[3]), number(&row[4])];
+    rows.iter().filter(|row| row[0] == name).map(row).collect()
+}
+
+#[tokio::test]
+async fn held_out_rows_have_the_predictions_and_intervals_of_the_api() {
+    let service = Service::start();
+    let table = crate::harness::waves(400);
+    service.upload("name=waves", table.clone()).await.ok(201);
+    let spec = json!({"features": {"count": 64}, "lambda": 1e-3, "calibration_fraction": 0.2});
+    service.train("waves", "waves", &spec).await;
+    let report = service.get("/api/v1/models/waves").await.ok(200)["latest"]["report"].clone();
+    let plots = "/api/v1/models/waves/plots";
+    let rows = series(&data(&service, &format!("{plots}/predicted-actual")).await, "Held-out rows");
+    assert_eq!(rows.len() as u64, report["validation_rows"].as_u64().unwrap());
+    let mse = rows.iter().map(|[actual, predicted, ..]| (actual - predicted).powi(2)).sum::<f64>() / rows.len() as f64;
+    assert!((mse / report["validation_mse"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{mse} and {report}");
+
+    // Every row of the table by its true value, as the API predicts it.
+    let cells: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let inputs: Vec<Value> =
+        cells.iter().map(|row| json!([row[0].parse::<f64>().ok(), row[1], row[2].parse::<bool>().unwrap()])).collect();
+    let request = json!({"rows": inputs, "outputs": ["value", "interval"]});
+    let answers = service.post("/api/v1/models/waves/predict", &request).await.ok(200)["predictions"].clone();
+    let near = |left: f64, right: &Value| (left - right.as_f64().unwrap()).abs() < 1e-9;
+    let mut covered = 0;
+    for [actual, predicted, low, high] in &rows {
+        let is_it = |index: &usize| {
+            let answer = &answers[*index];
+            cells[*index][3].parse::<f64>().unwrap() == *actual
+                && near(*predicted, &answer["value"])
+                && near(*low, &answer["interval"]["low"])
+                && near(*high, &answer["interval"]["high"])
+        };
+        assert!((0..cells.len()).any(|index| is_it(&index)), "no row is predicted as {predicted} for {actual}");
+        covered += usize::from(low <= actual && actual <= high);
+    }
+    // What the coverage plot says at 95% is what the intervals of these rows do.
+    let coverage = series(&data(&service, &format!("{plots}/coverage")).await, "Measured");
+    let at_95 = coverage.iter().find(|row| row[0] == 0.95).unwrap();
+    assert_eq!(at_95[1], covered as f64 / rows.len() as f64);
+    assert!(at_95[2] <= at_95[1] && at_95[1] <= at_95[3], "{at_95:?}");
+
+    let residuals = series(&data(&service, &format!("{plots}/residuals")).await, "Held-out rows");
+    assert_eq!(service.get(&format!("{plots}/residuals.svg?target=y")).await.status, 200);
+    for ([predicted, residual, ..], [actual, of_row, ..]) in residuals.iter().zip(&rows) {
+        assert!(predicted == of_row && (residual - (actual - of_row)).abs() < 1e-12);
+    }
+    let wrong = service.get(&format!("{plots}/residuals.svg?target=z")).await.refused(422, "invalid_parameter");
+    assert!(wrong["detail"].as_str().unwrap().contains("no target 'z'"), "{wrong}");
+    service.get(&format!("{plots}/roc.svg")).await.refused(409, "not_measured");
+}
+
+#[tokio::test]
+async fn rows_that_calibrated_the_intervals_do_not_measure_their_coverage() {
+    let service = Service::with_model().await;
+    let plots = "/api/v1/models/waves/plots";
+    let rows = series(&data(&service, &format!("{plots}/predicted-actual")).await, "Held-out rows");
+    let coverage = service.get(&format!("{plots}/coverage.json")).await.ok(200);
+    let half = format!("The share of {} held-out rows", rows.len() / 2);
+    let description = coverage["description"].as_str().unwrap();
+    assert!(
+        description.starts_with(&half) && description.contains("Every second held-out row calibrates"),
+        "{coverage}"
+    );
+    // By hand: scores of even rows calibrate, odd rows are tested.
+    let scores: Vec<f64> = rows.iter().map(|[actual, predicted, ..]| (actual - predicted).abs()).collect();
+    let mut first: Vec<f64> = scores.iter().copied().step_by(2).collect();
+    first.sort_by(f64::total_cmp);
+    let rank = first.len() + 1 - (first.len() + 1) / 10; // at δ = 0.1
+    let tested: Vec<f64> = scores.iter().copied().skip(1).step_by(2).collect();
+    let share = tested.iter().filter(|score| **score <= first[rank - 1]).count() as f64 / tested.len() as f64;
+    let measured = series(&serde_json::from_value::<Vec<Vec<Value>>>(coverage["rows"].clone()).unwrap(), "Measured");
+    assert_eq!(measured.iter().find(|row| row[0] == 0.9).unwrap()[1], share);
+}
+
+#[tokio::test]
+async fn the_list_has_the_numbers_of_every_plot_if_asked() {
+    let service = Service::with_model().await;
+    let plots = "/api/v1/models/waves/plots";
+    let bare = service.get(plots).await.ok(200);
+    assert!(bare["plots"].as_array().unwrap().iter().all(|plot| plot.get("rows").is_none()), "{bare}");
+    let full = service.get(&format!("{plots}?data=true")).await.ok(200);
+    for plot in full["plots"].as_array().unwrap() {
+        if plot["missing"].is_string() {
+            assert!(plot.get("rows").is_none(), "{plot}");
+            continue;
+        }
+        let path = format!("{plots}/{}.json", plot["name"].as_str().unwrap());
+        let alone = service.get(&path).await.ok(200);
+        assert_eq!((&plot["columns"], &plot["rows"]), (&alone["columns"], &alone["rows"]), "{path}");
+    }
+    service.get(&format!("{plots}?data=yes")).await.refused(422, "invalid_parameter");
+}
+
+#[tokio::test]
+async fn a_model_of_an_earlier_release_says_what_its_plots_lack() {
+    let service = Service::start();
+    let artifact = include_bytes!("../fixtures/artifacts/format-2/ridge.bochner").to_vec();
+    service.post_as("/api/v1/models/old/versions", "application/octet-stream", artifact).await.ok(201);
+    for plot in ["predicted-actual", "residuals", "coverage"] {
+        let refused = service.get(&format!("/api/v1/models/old/plots/{plot}.svg")).await.refused(409, "not_measured");
+        assert!(refused["detail"].as_str().unwrap().contains("keeps no held-out rows"), "{refused}");
+    }
+}
+
 #[tokio::test]
 async fn numbers_of_a_classifier_are_those_of_its_report_and_the_rest_says_why_not() {
     let service = Service::start();
     let lines: Vec<String> = crate::harness::waves(300)
         .lines()
-        .map(|line| {
+        .enumerate()
+        .map(|(index, line)| {
             let (inputs, target) = line.rsplit_once(',').unwrap();
-            let label = target.parse::<f64>().map_or("kind", |y| if y > 1.0 { "high" } else { "low" });
+            // Every eleventh label is wrong, so that no curve is perfect.
+            let is_high = |y: f64| (y > 1.0) != (index % 11 == 0);
+            let label = target.parse::<f64>().map_or("kind", |y| if is_high(y) { "high" } else { "low" });
             format!("{inputs},{label}\n")
         })
         .collect();
@@ -105,6 +217,23 @@ async fn numbers_of_a_classifier_are_those_of_its_report_and_the_rest_says_why_n
     assert_eq!((&confusion[0][1], &confusion[1][2]), (&report["confusion"][0][0], &report["confusion"][1][1]));
     let reliability = data(&service, "/api/v1/models/kinds/versions/1/plots/reliability").await;
     assert_eq!(reliability[0][2], report["reliability"][0]["accuracy"]);
+
+    // The area under the drawn curve is the one that the report has.
+    let roc = data(&service, "/api/v1/models/kinds/plots/roc").await;
+    let curve: Vec<(f64, f64)> = roc
+        .iter()
+        .filter(|row| row[0].as_str().unwrap().starts_with("low (area 0."))
+        .map(|row| (row[1].as_f64().unwrap(), row[2].as_f64().unwrap()))
+        .collect();
+    let area: f64 = curve.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum();
+    assert!((area - report["validation_roc_auc"].as_f64().unwrap()).abs() < 1e-9, "{area} and {report}");
+    let precision = data(&service, "/api/v1/models/kinds/plots/precision-recall").await;
+    let classes = report["classes"].as_array().unwrap();
+    let held_out = |index: usize| classes[index]["validation_rows"].as_f64().unwrap();
+    let guess = precision.iter().find(|row| row[0] == "Guess").unwrap();
+    assert_eq!(guess[2].as_f64().unwrap(), held_out(1) / (held_out(0) + held_out(1)), "{classes:?}");
+    let last = precision.iter().rfind(|row| row[0] != "Guess").unwrap();
+    assert_eq!((&last[1], &last[2]), (&json!(1.0), &guess[2]), "without a threshold every row is found");
 
     let listed = service.get("/api/v1/models/kinds/plots").await.ok(200);
     for plot in listed["plots"].as_array().unwrap() {

@@ -259,6 +259,12 @@ async fn forms_are_read_unless_another_site_may_have_sent_them() {
         send(header, body.clone()).await.refused(415, "unsupported_media_type");
     }
     send(Some(("origin", "http://evil.example")), body.clone()).await.refused(403, "origin_not_allowed");
+    for sent_by_browsers in ["sec-fetch-site", "accept-language", "referer"] {
+        let request = Request::post("/api/v1/datasets").header("content-type", "multipart/form-data; boundary=b");
+        let disguised = request.header("user-agent", "curl/8.5.0").header(sent_by_browsers, "none");
+        let refused = service.send(disguised.body(Body::from(body.clone())).unwrap()).await;
+        refused.refused(415, "unsupported_media_type");
+    }
     let first = send(Some(("user-agent", "curl/8.5.0")), body.clone()).await.ok(201);
     assert_eq!((&first["name"], &first["target"], &first["rows"]), (&json!("waves"), &json!("y"), &json!(40)));
     for header in [("origin", "http://localhost"), ("x-requested-with", "fetch"), ("sec-fetch-site", "same-origin")] {

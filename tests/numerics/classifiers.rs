@@ -96,7 +96,7 @@ fn neither_the_cache_nor_the_threads_change_the_model() {
     let table = sectors(4_000, 3, 0.05);
     let artifact = |learner: &str, threads: usize, cache_bytes: u64| {
         let raw = json!({"learner": learner, "features": {"count": 64}});
-        let resources = Resources { threads, cache_bytes };
+        let resources = Resources { cache_bytes, ..resources(threads) };
         let model = train(&table, &labelled(&table, 3), "ds", &spec(&raw), resources, &Silent).unwrap().model;
         encode(&model).unwrap()
     };

@@ -91,8 +91,27 @@ fn what_a_spec_says_is_not_searched() {
     let without = search("kernel", json!({"metric": "none"})).unwrap();
     assert!(without.candidates.iter().all(|candidate| candidate.metric == MetricKind::None));
     assert!(search("kernel", json!({"bandwidth": 2.5})).is_none());
+}
+
+/// A kernel that is best at a λ of its own may be bad at the one that the spec gives.
+#[test]
+fn candidates_are_compared_at_the_lambda_that_the_spec_gives() {
+    let table = planted(4, 500, 4);
     let given = model(&table, &balanced("lambda", json!(0.01)));
     assert_eq!(given.report.lambda, 0.01);
+    let search = given.search.as_ref().unwrap();
+    assert!(search.candidates.iter().all(|candidate| candidate.lambda == 0.01), "{:?}", search.candidates);
+    let fast = model(&table, &json!({"effort": "fast", "features": {"count": 256}, "lambda": 0.01}));
+    assert!(r2(&given) > r2(&fast), "{} {}", r2(&given), r2(&fast));
+    // The bandwidth that is best at this λ is not the one that is best at any.
+    let bandwidth = |lambda: Value| {
+        let raw = json!({
+            "effort": "fast", "features": {"count": 256}, "kernel": {"bandwidth": "search"}, "lambda": lambda,
+            "guarantees": {"exact_rows": 0}, "error_bars": false,
+        });
+        model(&table, &raw).report.bandwidth.unwrap()
+    };
+    assert!(bandwidth(json!(0.01)) < bandwidth(json!("search")));
 }
 
 #[test]

@@ -182,6 +182,7 @@ fn kinds() -> Vec<(&'static str, FittedModel)> {
             "chosen-phase",
             numbers(&json!({"features": {"count": 4, "map": "phase", "sampling": "capped"}, "lambda": 0.01})),
         ),
+        ("ranges", numbers(&plain("gaussian"))),
         ("ridge-labels", labels(&classifier("ridge"), 2)),
         ("squared-hinge", labels(&balanced, 3)),
     ]

@@ -68,7 +68,13 @@ fn use_it(model: FittedModel) {
     let row = vec![0.5; model.inputs.encoding.columns.len()];
     let predictor = Predictor::new(model);
     let predictions = predictor.compute(&[&row], outputs.extras());
-    serde_json::to_string(&Answer { outputs: &outputs, model: predictor.model(), predictions: &predictions }).unwrap();
+    serde_json::to_string(&Answer {
+        outputs: &outputs,
+        model: predictor.model(),
+        predictions: &predictions,
+        flags: None,
+    })
+    .unwrap();
 }
 
 /// Every byte of the payload in turn becomes some other: whatever can be read can be used, and soon.
@@ -283,12 +289,13 @@ fn damaged_sections_are_refused_by_name() {
     let sections = sections(&good);
     let tags: Vec<&str> = sections.iter().map(|(tag, _)| tag.as_str()).collect();
     let all = [
-        "HEAD", "INPT", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS", "CHOI", "DIST",
+        "HEAD", "INPT", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS", "HELD", "CHOI",
+        "DIST",
     ];
     assert_eq!(tags, all);
     for (tag, range) in &sections {
         let without = [&good[..range.start], &good[range.end..]].concat();
-        if ["SPRD", "EBAR", "STAT", "EVID", "CHOI", "DIST"].contains(&tag.as_str()) {
+        if ["SPRD", "EBAR", "STAT", "EVID", "HELD", "CHOI", "DIST"].contains(&tag.as_str()) {
             let mut without = without;
             seal(&mut without);
             use_it(decode(&without).unwrap());

@@ -2,7 +2,7 @@
 
 use crate::exact;
 use crate::golden::data;
-use crate::tables::{Memory, Silent, schema, spec};
+use crate::tables::{Memory, Silent, resources, schema, spec};
 use bochner::features::{Kernel, Precision};
 use bochner::linalg::Cholesky;
 use bochner::model::FittedModel;
@@ -95,7 +95,7 @@ fn a_factorisation_can_be_stopped() {
 fn trained(cache_bytes: u64) -> FittedModel {
     let table = smooth(4_000);
     let raw = spec(&json!({"lambda": LAMBDA, "features": {"count": 128}}));
-    let resources = Resources { threads: 2, cache_bytes };
+    let resources = Resources { cache_bytes, ..resources(2) };
     train(&table, &schema(&table), "ds-test", &raw, resources, &Silent).unwrap().model
 }
 

@@ -54,6 +54,20 @@ fn a_wide_table_is_never_worked_on_for_a_second_without_asking() {
     }
 }
 
+/// As many inputs as a table of texts had on which a cancel took minutes: a few rows take seconds to multiply.
+#[test]
+fn nineteen_thousand_inputs_are_never_worked_on_for_a_second_without_asking() {
+    let table = wide(300, 18_900);
+    for raw in [
+        json!({"features": {"count": 512}, "lambda": 1e-3}),
+        json!({"features": {"count": 256, "sampling": "structured"}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}}),
+    ] {
+        let silence = longest_silence(&table, &raw);
+        println!("{silence:.3} s: {raw}");
+        assert!(silence < 1.0, "{silence} s: {raw}");
+    }
+}
+
 /// What is searched and chosen takes long too.
 #[test]
 fn choices_are_never_made_for_a_second_without_asking() {

@@ -1,8 +1,10 @@
 //! Tables in memory, and training on them.
 
 use bochner::dataset::{Column, ColumnKind, ColumnReading, Rows, Schema, Task};
+use bochner::linalg::use_one_blas_thread;
 use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, Trained, train};
 use serde_json::Value;
+use std::sync::Once;
 
 /// A table in memory; the last column is the target.
 pub(crate) struct Memory {
@@ -69,7 +71,11 @@ pub(crate) fn schema(table: &Memory) -> Schema {
     }
 }
 
+/// With one thread per call of BLAS, as in the service: tests that run side by side could change the number between two
+/// fits, and with it the last bits.
 pub(crate) fn resources(threads: usize) -> Resources {
+    static ONE_BLAS_THREAD: Once = Once::new();
+    ONE_BLAS_THREAD.call_once(use_one_blas_thread);
     Resources { threads, cache_bytes: 1 << 24 }
 }
 

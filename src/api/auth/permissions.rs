@@ -24,7 +24,7 @@ const TRAIN: Access = Access::OneOf(Scopes::of(&[Scope::Train]));
 const ADMIN: Access = Access::OneOf(Scopes::of(&[Scope::Admin]));
 
 /// Every route. Those that predict come first, since they are looked up most often.
-const PERMISSIONS: [(&str, &str, Access); 66] = [
+const PERMISSIONS: [(&str, &str, Access); 67] = [
     ("POST", "/api/v1/models/{model}/predict", PREDICT),
     ("POST", "/api/v1/models/{model}/versions/{version}/predict", PREDICT),
     ("POST", "/v2/models/{model}/infer", PREDICT),
@@ -91,6 +91,7 @@ const PERMISSIONS: [(&str, &str, Access); 66] = [
     ("GET", "/version", Access::AnyKey),
     ("GET", "/metrics", Access::Metrics),
     ("GET", "/openapi.yaml", Access::AnyKey),
+    ("GET", "/openapi.json", Access::AnyKey),
 ];
 
 /// Who may use a route, by its path in the route table. HEAD is GET without the body. A path without a route, or with

@@ -148,6 +148,11 @@ impl FormFields {
         self.0.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
     }
 
+    /// A field as it is: names of columns may begin or end with a space.
+    pub(super) fn raw(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
     /// All fields.
     pub(super) fn all(&self) -> &HashMap<String, String> {
         &self.0

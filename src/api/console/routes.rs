@@ -1,7 +1,7 @@
 //! The routes of the console. They are pages, so that the contract in openapi.yaml does not list them.
 
 use super::backend::Backend;
-use super::pages::{datasets, docs, jobs, login, models, start, train, try_it};
+use super::pages::{dataset, datasets, docs, jobs, login, models, start, train, try_it};
 use super::{assets, page};
 use crate::api::AppState;
 use axum::Router;
@@ -21,7 +21,8 @@ pub(in crate::api) fn routes(backend: Backend) -> Router<AppState> {
         .route("/logout", post(login::leave))
         .route("/datasets", get(datasets::list).post(datasets::upload).layer(DefaultBodyLimit::disable()))
         .route("/datasets/sample", post(datasets::sample))
-        .route("/datasets/{id}", get(datasets::show))
+        .route("/datasets/{id}", get(dataset::show))
+        .route("/datasets/{id}/roles", post(dataset::change_role))
         .route("/datasets/{id}/delete", post(datasets::delete))
         .route("/train", get(train::show).post(train::submit))
         .route("/jobs", get(jobs::list))

@@ -10,13 +10,19 @@
 //!   need no header. Old browsers send forms without `Origin`: the three content types of forms are refused where a
 //!   request changes something. Uploads accept `multipart/form-data` with a header that shows where it comes from.
 //!
-//! Responses have no CORS header, so that pages of other origins never read one.
+//! Responses have no CORS header, so that pages of other origins never read one, unless `--cors-origins` lists them.
+
+/// Pages of other origins that may read our responses.
+mod cors;
+
+pub(crate) use cors::preflight;
 
 use super::error::ApiError;
 use super::error_code::ErrorCode;
 use crate::config::Config;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
+use cors::CorsOrigins;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The content types that HTML forms can send.
@@ -27,11 +33,17 @@ pub(crate) struct AllowedHosts {
     /// In addition to loopback, as configured.
     names: Vec<String>,
     listen: IpAddr,
+    /// Pages of other origins that may send requests and read responses.
+    pub(crate) cors: CorsOrigins,
 }
 
 impl AllowedHosts {
     pub(crate) fn new(config: &Config) -> Self {
-        Self { names: config.allowed_hosts.clone(), listen: config.listen.ip().to_canonical() }
+        Self {
+            names: config.allowed_hosts.clone(),
+            listen: config.listen.ip().to_canonical(),
+            cors: CorsOrigins::new(&config.cors_origins),
+        }
     }
 
     /// Checks what every request must satisfy. Nothing is allocated unless it is refused.
@@ -67,7 +79,7 @@ impl AllowedHosts {
         let allowed = authority.is_some_and(|authority| {
             authority.eq_ignore_ascii_case(host) || without_port(authority).is_some_and(|name| self.is_trusted(name))
         });
-        if allowed { Ok(()) } else { Err(foreign_origin(origin)) }
+        if allowed || self.cors.lists(origin) { Ok(()) } else { Err(foreign_origin(origin)) }
     }
 
     /// Loopback, or configured.
@@ -92,7 +104,10 @@ const FORM_ROUTE: &str = "/api/v1/datasets";
 /// it is not from a page of another site.
 pub(crate) fn refuse_form(parts: &Parts) -> Result<(), ApiError> {
     let headers = &parts.headers;
-    let Some(value) = headers.get(header::CONTENT_TYPE).filter(|_| !parts.method.is_safe()) else { return Ok(()) };
+    if parts.method.is_safe() {
+        return Ok(());
+    }
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return refuse_hidden_page(parts) };
     let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     if media_type.eq_ignore_ascii_case(b"multipart/form-data") && parts.uri.path() == FORM_ROUTE {
         return if is_from_here(headers) {
@@ -112,14 +127,35 @@ pub(crate) fn refuse_form(parts: &Parts) -> Result<(), ApiError> {
     }
 }
 
-/// Whether a form is not sent by a page of another site. An `Origin` was checked before; forms have no other header that
-/// a page chooses, and no browser calls itself curl.
+/// Refuses a request without a content type from a browser that does not say what page it comes from. Scripts of old
+/// browsers can send any bytes in this way; methods other than POST they have to ask for first.
+fn refuse_hidden_page(parts: &Parts) -> Result<(), ApiError> {
+    let headers = &parts.headers;
+    let names_page = headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
+    if parts.method != Method::POST || names_page || !starts(headers, "user-agent", b"Mozilla/") {
+        return Ok(());
+    }
+    let detail =
+        "a browser has to say what page a request comes from (`origin`), or what type its body has (`content-type`)";
+    Err(ApiError::new(ErrorCode::UnsupportedMediaType, detail))
+}
+
+/// Whether a form is not sent by a page of another site. An `Origin` was checked before, and forms have no other header
+/// that a page chooses. Scripts can add some, in some browsers `user-agent` too; a browser then asks us before it sends
+/// the form to another site, and is never allowed to.
 fn is_from_here(headers: &HeaderMap) -> bool {
-    let starts = |name: &str, start: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(start));
+    let is_browser = SENT_BY_BROWSERS.iter().any(|name| headers.contains_key(*name));
     headers.contains_key(header::ORIGIN)
         || headers.contains_key("x-requested-with")
-        || starts("sec-fetch-site", b"same-origin")
-        || starts("user-agent", b"curl/")
+        || starts(headers, "sec-fetch-site", b"same-origin")
+        || (starts(headers, "user-agent", b"curl/") && !is_browser)
+}
+
+/// Headers that browsers send of their own accord and curl does not.
+const SENT_BY_BROWSERS: [&str; 3] = ["sec-fetch-site", "accept-language", "referer"];
+
+fn starts(headers: &HeaderMap, name: &str, start: &[u8]) -> bool {
+    headers.get(name).is_some_and(|value| value.as_bytes().starts_with(start))
 }
 
 /// The `Host` header, which must be there once. [RFC 9112, section 3.2]
@@ -155,7 +191,8 @@ fn address(name: &[u8]) -> Option<IpAddr> {
 
 fn foreign_origin(origin: &[u8]) -> ApiError {
     let detail = format!(
-        "requests of pages from {} are refused; to allow their host, start the service with --allowed-hosts",
+        "requests of pages from {} are refused; to allow their host, start the service with --allowed-hosts; to let such \
+         pages read answers too, list their origin in --cors-origins",
         String::from_utf8_lossy(origin)
     );
     ApiError::new(ErrorCode::OriginNotAllowed, detail)
@@ -167,7 +204,8 @@ mod tests {
     use axum::http::Request;
 
     fn check(listen: &str, host: &str, origin: Option<&str>) -> bool {
-        let hosts = AllowedHosts { names: vec!["models.example".into()], listen: listen.parse().unwrap() };
+        let cors = CorsOrigins::new(&["https://pages.example".into()]);
+        let hosts = AllowedHosts { names: vec!["models.example".into()], listen: listen.parse().unwrap(), cors };
         let request = Request::post("/").header("host", host);
         let request = origin.into_iter().fold(request, |request, origin| request.header("origin", origin));
         hosts.check(&request.body(()).unwrap().into_parts().0).is_ok()
@@ -208,13 +246,27 @@ mod tests {
 
     #[test]
     fn origins_pass_if_they_are_loopback_configured_or_the_host_itself() {
-        for origin in
-            ["http://localhost:3000", "http://127.0.0.1:8080", "https://models.example", "http://192.0.2.2:80"]
-        {
+        for origin in [
+            "http://localhost:3000",
+            "http://127.0.0.1:8080",
+            "https://models.example",
+            "http://192.0.2.2:80",
+            "https://pages.example",
+        ] {
             assert!(check("0.0.0.0", "192.0.2.2:80", Some(origin)), "{origin}");
         }
-        for origin in ["null", "", "http://evil.example", "http://192.0.2.3", "file://localhost", "http://192.0.2.2:81"]
-        {
+        for origin in [
+            "null",
+            "",
+            "http://evil.example",
+            "http://192.0.2.3",
+            "file://localhost",
+            "http://192.0.2.2:81",
+            "http://pages.example",
+            "https://pages.example:444",
+            "https://pages.example.evil.example",
+            "https://pages.example/",
+        ] {
             assert!(!check("0.0.0.0", "192.0.2.2:80", Some(origin)), "{origin}");
         }
     }

@@ -239,9 +239,11 @@ impl From<RegistryError> for ApiError {
             RegistryError::Alias { .. } => Self::invalid_field(ErrorCode::InvalidAlias, "/alias", detail),
             RegistryError::NoAlias { .. } => Self::new(ErrorCode::AliasNotFound, detail),
             RegistryError::Aliased { .. } => Self::new(ErrorCode::VersionAliased, detail),
-            RegistryError::Artifact { .. } | RegistryError::Superseded { .. } | RegistryError::Encode(_) => {
-                Self::internal(detail)
+            RegistryError::Artifact { .. } => {
+                let remedy = "train the model again or import its file, then delete this version";
+                Self::new(ErrorCode::ModelDamaged, format!("{detail}; {remedy}"))
             }
+            RegistryError::Superseded { .. } | RegistryError::Encode(_) => Self::internal(detail),
             RegistryError::Storage(error) => Self::storage(&error),
             RegistryError::Database(error) => Self::database(&error),
         }

@@ -33,6 +33,9 @@ pub(crate) mod error;
 /// Request ids, log lines, metrics and the rendering of errors.
 pub(crate) mod observe;
 
+/// Entity tags and compression.
+pub(crate) mod responses;
+
 /// The memory of large responses.
 pub(crate) mod response_memory;
 

@@ -63,6 +63,12 @@ pub(crate) fn refuse(state: &AppState, parts: &Parts, error: &ApiError) -> Respo
     observation.finish(state, response, Instant::now())
 }
 
+/// Counts the answer to a request that needs no route.
+pub(crate) fn observe_early(state: &AppState, parts: &Parts, response: Response) -> Response {
+    let route = RequestRoute::Other { method: method_label(&parts.method), path: "unmatched".to_owned() };
+    Observation::start(route, &parts.headers).finish(state, response, Instant::now())
+}
+
 /// Answers a request on a connection that there should not be. It is neither counted nor logged: there may be any number.
 pub(super) fn refuse_uncounted(parts: &Parts, error: &ApiError) -> Response {
     let id = request_id(&parts.headers);

@@ -7,7 +7,7 @@ use crate::api::http::body::{csv_header, media_type};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::dataset::CsvOptions;
-use crate::model::{FittedModel, Predictions};
+use crate::model::FittedModel;
 use crate::serving::{
     Answer, Format, OutputRequest, Outputs, ReadyModel, Refusal, RequestRows, RowReader, ScoringRequest,
 };
@@ -98,7 +98,7 @@ fn read_csv(body: &[u8], options: CsvOptions, model: &FittedModel, max_rows: usi
     let mut rows = RequestRows::of(model);
     if let Some(mut reader) = RowReader::open(Format::Csv, body, options, model)? {
         while let Some(block) = reader.next_block()? {
-            rows.append(block);
+            rows.append(model, block);
             if rows.len() > max_rows {
                 let detail = format!("the table has more than {max_rows} rows, which is the limit; send fewer at once");
                 return Err(Refusal::invalid("", detail));
@@ -111,14 +111,8 @@ fn read_csv(body: &[u8], options: CsvOptions, model: &FittedModel, max_rows: usi
 struct ScoringEncoder;
 
 impl Encoder for ScoringEncoder {
-    fn encode(
-        &self,
-        model: &ReadyModel,
-        outputs: &Outputs,
-        predictions: &Predictions,
-    ) -> Result<Response<Vec<u8>>, ApiError> {
+    fn encode(&self, _: &ReadyModel, answer: Answer) -> Result<Response<Vec<u8>>, ApiError> {
         let mut text = b"{\"predictions\":".to_vec();
-        let answer = Answer { outputs, model: model.predictor.model(), predictions };
         serde_json::to_writer(&mut text, &answer).map_err(ApiError::internal)?;
         text.push(b'}');
         Ok(typed("application/json", text))

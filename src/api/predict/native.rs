@@ -7,7 +7,7 @@ use crate::api::http::body::{csv_header, media_type};
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::QueryFields;
 use crate::dataset::{CsvOptions, parse_delimiter};
-use crate::model::{FittedModel, Predictions};
+use crate::model::FittedModel;
 use crate::serving::{
     Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowScan,
     read_request,
@@ -42,7 +42,7 @@ pub(super) struct Options {
 
 impl Options {
     fn read(query: &QueryFields, headers: &HeaderMap) -> Result<Self, ApiError> {
-        query.check(&["outputs", "top_k", "delta", "header", "delimiter"])?;
+        query.check(&["outputs", "top_k", "delta", "strict", "header", "delimiter"])?;
         let input = input_format(&media_type(headers))?;
         let delimiter = query.text("delimiter").map_or(Ok(b','), parse_delimiter)?;
         let names = query.text("outputs").map(|list| list.split(',').map(|name| name.trim().to_owned()).collect());
@@ -60,6 +60,7 @@ impl Options {
                 names,
                 top_k: query.parsed("top_k", "a whole number")?,
                 delta: query.parsed("delta", "a number")?,
+                strict: query.parsed("strict", "true or false")?.unwrap_or(false),
                 place: OutputPlace::Query,
             },
         })
@@ -99,15 +100,16 @@ impl Decoder for JsonDecoder {
             return Err(ApiError::empty_body());
         }
         let JsonRequest { block, place, outputs } = read_request(body, self.scan, model, max_rows)?;
+        let strict = self.options.outputs.strict || outputs.strict;
         let requested = match (self.options.outputs.is_empty(), outputs.is_empty()) {
-            (true, _) => &outputs,
-            (false, true) => &self.options.outputs,
+            (true, _) => OutputRequest { strict, ..outputs },
+            (false, true) => OutputRequest { strict, ..self.options.outputs },
             (false, false) => {
                 let detail = "outputs are given in the query and in the body; give them in one of them";
                 return Err(Refusal::invalid("", detail).into());
             }
         };
-        let outputs = Outputs::check(requested, model)?;
+        let outputs = Outputs::check(&requested, model)?;
         let encoder = AnswerEncoder { format: self.options.output };
         Ok(Decoded { rows: block, list: place, outputs, timeout: None, encoder })
     }
@@ -118,16 +120,11 @@ struct AnswerEncoder {
 }
 
 impl Encoder for AnswerEncoder {
-    fn encode(
-        &self,
-        model: &ReadyModel,
-        outputs: &Outputs,
-        predictions: &Predictions,
-    ) -> Result<Response<Vec<u8>>, ApiError> {
-        let (entry, rows) = (&model.entry, predictions.values.nrows());
+    fn encode(&self, model: &ReadyModel, answer: Answer) -> Result<Response<Vec<u8>>, ApiError> {
+        let (entry, rows) = (&model.entry, answer.predictions.values.nrows());
         let target = Vec::with_capacity(BYTES_PER_ROW + BYTES_PER_ROW * rows);
         let mut writer = AnswerWriter::begin(self.format, target, &entry.name, entry.version)?;
-        writer.write(Answer { outputs, model: model.predictor.model(), predictions })?;
+        writer.write(answer)?;
         Ok(typed(self.format.media_type(), writer.finish()?))
     }
 }

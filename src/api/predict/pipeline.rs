@@ -9,8 +9,8 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::response_memory::budgeted_body;
 use crate::api::state::blocking;
 use crate::model::{FittedModel, Predictions};
-use crate::serving::{BatchError, Outputs, ReadyModel, RequestRows, refuse_not_finite};
-use crate::telemetry::{Outcome, PredictionStage, ShedReason};
+use crate::serving::{Answer, BatchError, Outputs, ReadyModel, RequestRows, RowFlags, refuse_not_finite};
+use crate::telemetry::{FlagKind, Outcome, PredictionStage, ShedReason};
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -71,12 +71,7 @@ pub(super) struct Decoded<E> {
 
 /// Writes the response to a request in one protocol.
 pub(super) trait Encoder: Send + 'static {
-    fn encode(
-        &self,
-        model: &ReadyModel,
-        outputs: &Outputs,
-        predictions: &Predictions,
-    ) -> Result<Response<Vec<u8>>, ApiError>;
+    fn encode(&self, model: &ReadyModel, answer: Answer) -> Result<Response<Vec<u8>>, ApiError>;
 }
 
 /// A response, the number of rows it is about, and when it was ready.
@@ -100,18 +95,26 @@ pub(super) async fn run<D: Decoder>(
     let decoded = sized(model, body.is_large(), move |model| {
         let fitted = model.predictor.model();
         let decoded = decoder.decode(fitted, &body, max_rows)?;
-        decoded.outputs.check_length(decoded.rows.len(), fitted, max_numbers)?;
-        Ok(decoded)
+        let flags = RowFlags::check(&decoded.outputs, fitted, &decoded.rows, decoded.list)?;
+        let flag_count = flags.as_ref().map_or(0, RowFlags::len);
+        decoded.outputs.check_length(decoded.rows.len(), flag_count, fitted, max_numbers)?;
+        Ok((decoded, flags))
     });
-    let Decoded { rows, list, outputs, timeout, encoder } = decoded.await?;
+    let (Decoded { rows, list, outputs, timeout, encoder }, flags) = decoded.await?;
     model.meters.observe(PredictionStage::Decode, time_spent + clock.lap());
     if let Some(timeout) = timeout {
         deadline = deadline.min(start + timeout);
     }
     let row_count = rows.len();
-    let predictions = score(model, rows, &outputs, list, deadline, RowSource::WholeRequest, &mut clock).await?;
-    let is_long = row_count * outputs.numbers_per_row(model.predictor.model()) > MANY_NUMBERS;
-    let encoded = sized(model, is_long, move |model| encoder.encode(model, &outputs, &predictions)).await?;
+    let flag_count = flags.as_ref().map_or(0, RowFlags::len);
+    let source = RowSource::WholeRequest { list };
+    let predictions = score(model, rows, &outputs, flags.as_ref(), deadline, source, &mut clock).await?;
+    let is_long = outputs.numbers(row_count, flag_count, model.predictor.model()) > MANY_NUMBERS;
+    let encoded = sized(model, is_long, move |model| {
+        let (fitted, flags) = (model.predictor.model(), flags.as_ref());
+        encoder.encode(model, Answer { outputs: &outputs, model: fitted, predictions: &predictions, flags })
+    });
+    let encoded = encoded.await?;
     model.meters.observe(PredictionStage::Encode, clock.lap());
     let (head, bytes) = encoded.into_parts();
     let response = Response::from_parts(head, budgeted_body(state, model, bytes)?);
@@ -122,23 +125,37 @@ pub(super) async fn run<D: Decoder>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowSource {
     /// A request with all its rows: refused if too many rows wait already.
-    WholeRequest,
+    WholeRequest {
+        /// JSON pointer to the list of rows, for errors.
+        list: &'static str,
+    },
     /// A table, one block after the other: its block waits, whatever else does.
     TableBlock,
 }
 
-/// Computes the predictions of some rows and counts them. `list` points to the list of rows, for errors.
+impl RowSource {
+    /// JSON pointer to the list of rows, for errors. Rows of tables have locations of their own.
+    pub(super) fn list(self) -> &'static str {
+        match self {
+            Self::WholeRequest { list } => list,
+            Self::TableBlock => "/rows",
+        }
+    }
+}
+
+/// Computes the predictions of some rows and counts them and their flags.
 pub(super) async fn score(
     model: &ReadyModel,
     mut rows: RequestRows,
     outputs: &Outputs,
-    list: &str,
+    flags: Option<&RowFlags>,
     deadline: Instant,
     source: RowSource,
     clock: &mut StageClock,
 ) -> Result<Predictions, ApiError> {
     let locations = std::mem::take(&mut rows.locations);
-    let (extras, row_count, unknown_levels) = (outputs.extras(), rows.len(), rows.unknown_levels);
+    let (extras, row_count) = (outputs.extras(), rows.len());
+    let (unknown_levels, missing_cells) = (rows.unknown_levels, rows.missing_cells);
     let is_table = source == RowSource::TableBlock;
     let predictions = if !is_table && row_count * model.predictor.operations_per_row(extras) <= INLINE_WORK {
         let rows: Vec<&[f64]> = rows.rows().collect();
@@ -150,11 +167,14 @@ pub(super) async fn score(
         clock.lap(); // the batcher has counted the time
         predicted.map_err(|error| not_computed(model, error))?
     };
-    refuse_not_finite(&predictions, &locations, list)?;
+    refuse_not_finite(&predictions, &locations, source.list())?;
     model.meters.predicted(row_count);
-    if unknown_levels > 0 {
-        model.meters.unknown_levels(unknown_levels);
-    }
+    // Decoding sees unknown levels and missing cells, so they are counted for every request. Ranges are counted where
+    // they are looked at anyway: comparing every cell would slow down requests that do not ask for it.
+    let out_of_range = flags.map_or(0, |flags| flags.count(FlagKind::OutOfRange));
+    model.meters.flagged(FlagKind::UnknownLevel, unknown_levels);
+    model.meters.flagged(FlagKind::Imputed, missing_cells);
+    model.meters.flagged(FlagKind::OutOfRange, out_of_range);
     Ok(predictions)
 }
 

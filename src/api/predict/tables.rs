@@ -8,7 +8,7 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::spool::{ResponseSpool, SpooledResponse};
 use crate::api::state::blocking;
 use crate::dataset::ContentEncoding;
-use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowReader};
+use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowFlags, RowReader};
 use crate::telemetry::{PredictionStage, ShedReason};
 use axum::body::Body;
 use std::cell::Cell;
@@ -100,9 +100,11 @@ impl TableRequest {
             model.meters.observe(PredictionStage::Decode, clock.lap());
             self.check_progress(writer.rows + rows.len(), length.get())?;
             let deadline = Instant::now() + self.block_timeout;
-            let scored = score(model, rows, outputs, "/rows", deadline, RowSource::TableBlock, &mut clock);
+            let flags = RowFlags::check(outputs, fitted, &rows, RowSource::TableBlock.list())?;
+            let flags = flags.as_ref();
+            let scored = score(model, rows, outputs, flags, deadline, RowSource::TableBlock, &mut clock);
             let predictions = runtime.block_on(scored)?;
-            writer.write(Answer { outputs, model: fitted, predictions: &predictions })?;
+            writer.write(Answer { outputs, model: fitted, predictions: &predictions, flags })?;
             model.meters.observe(PredictionStage::Encode, clock.lap());
         }
         let rows = writer.rows;

@@ -7,6 +7,7 @@ use crate::api::http::body::{blocking_reader, check_content_length, content_enco
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{ModelName, QueryFields, VersionNumber};
+use crate::api::http::responses::entity_tag::EntityTag;
 use crate::api::state::blocking;
 use crate::config::Config;
 use crate::dataset::ContentEncoding;
@@ -29,25 +30,30 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::io::ReaderStream;
 
-/// `GET …/versions/{version}/artifact`: the stored file.
+/// `GET …/versions/{version}/artifact`: the stored file, whose hash is its tag.
 pub(crate) async fn export(
     State(state): State<AppState>,
     ModelName(name): ModelName,
     VersionNumber(version): VersionNumber,
+    headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let entry = state.registry.find(&name, Some(version))?;
+    let tag = EntityTag::new(&entry.sha256);
     let file = {
         let entry = Arc::clone(&entry);
         blocking(move || state.registry.artifact(&entry)).await?
     };
+    if tag.is_known(&headers) {
+        return Ok(tag.not_modified());
+    }
     let disposition = format!("attachment; filename=\"{}-{}.bochner\"", entry.name, entry.version);
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, entry.bytes.to_string()),
         (header::CONTENT_DISPOSITION, disposition),
-        (header::ETAG, format!("\"{}\"", entry.sha256)),
     ];
-    Ok((headers, Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)))).into_response())
+    let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file)));
+    Ok(tag.attach((headers, body).into_response()))
 }
 
 /// `POST …/versions`: a file from elsewhere becomes the next version. It may be hostile, so that it is checked while it

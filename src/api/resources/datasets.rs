@@ -16,6 +16,7 @@ use crate::api::auth::Caller;
 use crate::api::http::body::{blocking_reader, check_content_length, content_encoding, csv_header, media_type};
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{Id, QueryFields};
+use crate::api::http::responses::entity_tag::tagged_json;
 use crate::api::state::blocking;
 use crate::dataset::{
     ColumnKind, CsvOptions, Dataset, DatasetError, Ingested, Rows, Schema, UploadFormat, UploadLimits, UploadOptions,
@@ -126,8 +127,9 @@ pub(crate) async fn list(State(state): State<AppState>, query: QueryFields) -> R
 }
 
 /// `GET …/{id}`.
-pub(crate) async fn show(State(state): State<AppState>, Id(id): Id) -> Result<Json<Value>, ApiError> {
-    Ok(Json(render(&blocking(move || state.datasets.find(&id)).await?)))
+pub(crate) async fn show(State(state): State<AppState>, Id(id): Id, headers: HeaderMap) -> Result<Response, ApiError> {
+    let dataset = blocking(move || state.datasets.find(&id)).await?;
+    Ok(tagged_json(&headers, &render(&dataset)))
 }
 
 /// `GET …/{id}/preview`: the first rows.
@@ -135,7 +137,8 @@ pub(crate) async fn preview(
     State(state): State<AppState>,
     Id(id): Id,
     query: QueryFields,
-) -> Result<Json<Value>, ApiError> {
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     const DEFAULT: usize = 10;
     const MOST: usize = 1000;
     let wanted: usize = query.only(&["rows"])?.parsed("rows", "a whole number")?.unwrap_or(DEFAULT);
@@ -153,7 +156,7 @@ pub(crate) async fn preview(
     let schema = &dataset.schema;
     let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
     let rows: Vec<Value> = cells.chunks(names.len()).map(|row| render_row(schema, row)).collect();
-    Ok(Json(json!({"id": dataset.id, "columns": names, "rows": rows})))
+    Ok(tagged_json(&headers, &json!({"id": dataset.id, "columns": names, "rows": rows})))
 }
 
 /// `DELETE …/{id}`: refused while an unfinished job needs the dataset.

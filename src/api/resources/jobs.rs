@@ -15,7 +15,7 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{Id, JsonBody, QueryFields, whole_number};
 use crate::api::http::observe::trace_parent;
 use crate::api::state::blocking;
-use crate::jobs::{Job, JobError, JobKind, JobPool, JobStatus, NewJob, Progress};
+use crate::jobs::{Job, JobError, JobKind, JobPage, JobPool, JobStatus, NewJob, Progress};
 use crate::model::{FittedModel, check_model_name};
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
@@ -51,7 +51,7 @@ pub(crate) async fn accept(
     fingerprint: String,
     check: impl FnOnce() -> Result<NewJob, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    let idempotency_key = idempotency_key(headers)?;
+    let idempotency_key = idempotency_key(headers, client)?;
     let wait = wait_preference(headers);
     let trace_parent = trace_parent_or(trace_parent(headers));
     let mut changes = state.jobs.changes();
@@ -89,13 +89,18 @@ pub(crate) async fn accept(
     Ok((status, [(header::LOCATION, location)], Json(view(&state, job).await?)).into_response())
 }
 
-/// `GET`: newest first.
+/// `GET`: newest first; reports only with `?include=report`, since each may have hundreds of kilobytes.
 pub(crate) async fn list(
     State(state): State<AppState>,
     caller: Caller,
     query: QueryFields,
 ) -> Result<Json<Value>, ApiError> {
-    let query = query.only(&["status", "model", "limit", "cursor"])?;
+    let query = query.only(&["status", "model", "include", "limit", "cursor"])?;
+    let reports = match query.text("include") {
+        None => false,
+        Some("report") => true,
+        Some(_) => return Err(ApiError::invalid_parameter("?include", "must be 'report'")),
+    };
     let status = match query.text("status") {
         None => None,
         Some(name) => Some(JobStatus::from_name(name).ok_or_else(|| {
@@ -113,7 +118,8 @@ pub(crate) async fn list(
         let mut jobs = Vec::new();
         // Jobs of models that the caller may not see are passed over until the page is full.
         loop {
-            let next = state.jobs.list(status, model.as_deref(), cursor.as_deref(), limit)?;
+            let (model, after) = (model.as_deref(), cursor.as_deref());
+            let next = state.jobs.list(JobPage { status, model, after, limit, reports })?;
             let is_last = next.len() < limit;
             cursor = next.last().map(|job| job.id.clone());
             jobs.extend(next.into_iter().filter(|job| is_visible(job, &caller)).take(limit - jobs.len()));
@@ -122,7 +128,14 @@ pub(crate) async fn list(
             }
         }
         let next_cursor = (jobs.len() == limit).then(|| jobs.last().map(|job| job.id.clone())).flatten();
-        let views = jobs.iter().map(|job| render(job, state.jobs.progress(&job.id))).collect::<Vec<_>>();
+        let view = |job: &Job| {
+            let mut view = render(job, state.jobs.progress(&job.id));
+            if let (false, Some(members)) = (reports, view.as_object_mut()) {
+                members.shift_remove("report");
+            }
+            view
+        };
+        let views = jobs.iter().map(view).collect::<Vec<_>>();
         Ok(json!({"jobs": views, "next_cursor": next_cursor}))
     });
     Ok(Json(page.await?))
@@ -316,10 +329,15 @@ pub(crate) fn refuse_too_large(state: &AppState, need: u64, what: &str, advice: 
     Ok(())
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+/// The idempotency key of a request as it is stored. A client with a key has idempotency keys of its own: what separates
+/// them from those of others cannot be in a header.
+fn idempotency_key(headers: &HeaderMap, client: Client) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
-        Ok(key) if (1..=200).contains(&key.len()) => Ok(Some(key.to_owned())),
+        Ok(key) if (1..=200).contains(&key.len()) => Ok(Some(match client {
+            Client::Key(_) => format!("{client}\n{key}"),
+            Client::Address(_) => key.to_owned(),
+        })),
         _ => Err(ApiError::new(ErrorCode::MalformedHeader, "Idempotency-Key must be 1 to 200 ASCII characters")),
     }
 }

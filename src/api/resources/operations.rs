@@ -12,10 +12,12 @@ use crate::telemetry::StatusLabel;
 use crate::theory;
 use crate::training::{Learner, samplings};
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 const OPENAPI: &str = include_str!("../../../openapi/openapi.yaml");
@@ -144,4 +146,14 @@ fn limits(state: &AppState, disk: Option<u64>, free_disk: u64) -> Value {
 /// `GET /openapi.yaml`.
 pub(crate) async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/yaml")], OPENAPI)
+}
+
+/// `GET /openapi.json`: the same document for tools that read no YAML, converted by the first request for it.
+pub(crate) async fn openapi_json() -> Result<impl IntoResponse, ApiError> {
+    static CONVERTED: LazyLock<Result<Bytes, String>> = LazyLock::new(|| {
+        let document: Value = serde_yaml_ng::from_str(OPENAPI).map_err(|error| error.to_string())?;
+        Ok(document.to_string().into())
+    });
+    let text = CONVERTED.clone().map_err(|error| ApiError::internal(format!("the contract is not YAML: {error}")))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text))
 }

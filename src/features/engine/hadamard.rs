@@ -7,11 +7,14 @@
 //! butterflies, eight vectors at a time so that one pass over memory does three stages.
 
 use crate::features::Structured;
-use crate::linalg::{Aligned, Real};
+use crate::linalg::{Aligned, Real, checkpoint};
 use pulp::{Arch, Simd, WithSimd};
 
 /// More lanes than any vector has.
 const MOST_LANES: usize = 16;
+
+/// Rows between two questions whether to stop.
+const ROWS_AT_ONCE: usize = 16;
 
 /// The factors of H D₁ H D₂ H D₃ and the norms.
 pub(crate) struct Hadamard<T> {
@@ -51,7 +54,11 @@ impl<T: Real> Hadamard<T> {
 
     /// vᵀx of every draw for each row: `inputs` is rows×d, `angles` rows×stride.
     pub(crate) fn project(&self, inputs: &[T], angles: &mut [T]) {
-        for (input, angles) in inputs.chunks_exact(self.input_dim).zip(angles.chunks_exact_mut(self.stride())) {
+        let rows = inputs.chunks_exact(self.input_dim).zip(angles.chunks_exact_mut(self.stride()));
+        for (row, (input, angles)) in rows.enumerate() {
+            if row % ROWS_AT_ONCE == ROWS_AT_ONCE - 1 {
+                checkpoint();
+            }
             Arch::new().dispatch(ProjectRow { hadamard: self, input, angles });
         }
     }

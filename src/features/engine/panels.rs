@@ -3,7 +3,7 @@
 //! BLAS chooses its kernel by the shape of a product, so that the last bits of a row change with the batch it is in. Here
 //! every angle is Σₖ xₖvₖ with fused multiply-adds in the order of k, in any batch.
 
-use crate::linalg::{Aligned, Real};
+use crate::linalg::{Aligned, Real, checkpoint};
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
 
@@ -22,6 +22,9 @@ const WORTH_A_TILE: usize = 3;
 /// Inputs summed over before the next rows: their weights in a panel stay in the first-level cache.
 const DEPTH: usize = 256;
 
+/// After so many times as many inputs there is a question whether to stop: with fewer, a whole product takes no longer.
+const DEPTHS_AT_ONCE: usize = 16;
+
 /// V cut into panels of a few draws, each stored d×width.
 pub(crate) struct Panels<T> {
     input_dim: usize,
@@ -39,6 +42,9 @@ impl<T: Real> Panels<T> {
         let stride = draw_count.next_multiple_of(GROUP * Self::WIDTH);
         let mut cells = Aligned::zeros(stride * input_dim);
         for (j, frequency) in frequencies.rows().into_iter().enumerate() {
+            if j % Self::WIDTH == 0 {
+                checkpoint();
+            }
             let panel = &mut cells[j / Self::WIDTH * Self::WIDTH * input_dim..];
             for (weights, value) in panel.chunks_exact_mut(Self::WIDTH).zip(frequency) {
                 weights[j % Self::WIDTH] = T::from_f64(*value);
@@ -93,6 +99,9 @@ impl<T: Real> WithSimd for Project<'_, T> {
             let first = group * GROUP * width;
             for (panel, cells) in cells.chunks_exact(width * input_dim).enumerate() {
                 for (depth, cells) in cells.chunks(DEPTH * width).enumerate() {
+                    if depth % DEPTHS_AT_ONCE == DEPTHS_AT_ONCE - 1 {
+                        checkpoint();
+                    }
                     let tiles = self.tiles.chunks_exact(input_dim);
                     for (tile, angles) in tiles.zip(tile_angles.chunks_mut(TILE_ROWS * stride)) {
                         add_tile(simd, cells, &tile[depth * DEPTH..], first + panel * width, (angles, stride));

@@ -15,7 +15,6 @@ pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
     let mut frequencies = Array2::zeros((count, input_dim)); // m×d
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(input_dim);
     for j in 0..count {
-        checkpoint();
         if j % input_dim == 0 {
             basis.clear();
         }
@@ -32,6 +31,7 @@ pub(crate) fn sample(kernel: Kernel, seed: u64, count: usize, input_dim: usize) 
 
 /// ‖v‖ of an independent draw in `dimension` dimensions: a chi variable times the kernel's factor.
 pub(crate) fn radius(kernel: Kernel, seed: u64, j: usize, dimension: usize) -> f64 {
+    checkpoint(); // of thousands of dimensions, a norm takes a while
     let mut stream = Stream::new(seed, Purpose::Norms, j as u64);
     let stretch = kernel.stretch(stream.uniform()).expect("checked: the spectral density is isotropic");
     let square: f64 = (0..dimension).map(|_| stream.normal().powi(2)).sum();

@@ -4,6 +4,7 @@
 //! independent draws. Each point is uniform by itself (Owen scrambling), so the estimate is unbiased.
 
 use crate::features::{Frequencies, Kernel};
+use crate::linalg::checkpoint;
 use ndarray::Array2;
 use std::f64::consts::TAU;
 
@@ -25,6 +26,7 @@ pub(crate) fn sample(
     let dimensions = kernel.uniforms_per_draw(input_dim);
     let mut uniforms = vec![0.0; dimensions];
     for (j, mut row) in frequencies.rows_mut().into_iter().enumerate() {
+        checkpoint();
         for (dimension, uniform) in uniforms.iter_mut().enumerate() {
             *uniform = coordinate(seed, j, dimension);
         }

@@ -31,6 +31,9 @@ pub enum ArtifactError {
     /// The stream ended with an error.
     #[error("the file could not be read: {0}")]
     Read(std::io::Error),
+    /// Deleted, or in quarantine.
+    #[error("its file is missing")]
+    Missing,
     /// A changed byte.
     #[error("the checksum does not match: the file is damaged")]
     Checksum,

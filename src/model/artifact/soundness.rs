@@ -1,7 +1,7 @@
 //! Checks that the parts of a decoded model agree in size and value before anything computes with them.
 
 use crate::features::{DrawScales, Frequencies, KernelShape, MapKind};
-use crate::model::{ArtifactError, FeatureTrials, FittedModel, Head};
+use crate::model::{ArtifactError, ColumnRange, ColumnRanges, FeatureTrials, FittedModel, Head};
 use crate::theory::{Choices, ScoreUnit};
 
 /// Refuses a model with which a prediction could panic or not end, or whose evidence contradicts itself.
@@ -145,6 +145,15 @@ fn check_extras(model: &FittedModel) -> Result<(), ArtifactError> {
     let columns = &model.inputs.encoding.columns;
     if model.explanations.as_ref().is_some_and(|found| !found.is_consistent(columns, k)) {
         return Err(ArtifactError::Shape("explanations and columns"));
+    }
+    if model.held_out.as_ref().is_some_and(|sample| !sample.is_consistent(&model.head)) {
+        return Err(ArtifactError::Shape("held-out rows and outputs"));
+    }
+    let sound = |range: &ColumnRange| range.low.is_finite() && range.high.is_finite() && range.low <= range.high;
+    let fit =
+        |ranges: &ColumnRanges| ranges.columns.len() == columns.len() && ranges.columns.iter().flatten().all(sound);
+    if !model.ranges.as_ref().is_none_or(fit) {
+        return Err(ArtifactError::Shape("ranges and columns"));
     }
     if model.spread.as_ref().is_some_and(|spread| !spread.is_consistent(s, k)) {
         return Err(ArtifactError::Shape("spread and weights"));

@@ -12,5 +12,11 @@ pub(super) mod contributions;
 /// Errors over folds.
 pub(super) mod cross_validation;
 
+/// Held-out rows with what the model says about them.
+pub(super) mod held_out;
+
+/// How well rows of a label are told from the others.
+pub(super) mod ranking;
+
 /// Importance and partial dependence of columns.
 pub(super) mod explanations;

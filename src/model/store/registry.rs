@@ -3,7 +3,9 @@
 use super::upkeep::insert;
 use super::version::ModelReference;
 use super::version_index::{IndexedModel, VersionIndex, from_row};
-use crate::model::{FittedModel, Imported, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode};
+use crate::model::{
+    ArtifactError, FittedModel, Imported, ModelVersion, RegistryError, check_alias, check_model_name, decode, encode,
+};
 use crate::storage::database::{Database, now};
 use crate::storage::disk::Disk;
 use crate::storage::files::{DataDir, at_path, hex};
@@ -228,17 +230,20 @@ impl ModelRegistry {
         })
     }
 
-    /// The artifact of a version, opened. A missing file is a storage error, unless the version was deleted or replaced
-    /// since it was looked up.
+    /// The artifact of a version, opened. A version that was deleted or replaced since it was looked up is not found.
     pub fn artifact(&self, entry: &ModelVersion) -> Result<File, RegistryError> {
         let path = self.path(&entry.artifact);
         File::open(&path).map_err(|error| {
             let known = self.find(&entry.name, Some(entry.version));
             let is_there = known.is_ok_and(|known| known.artifact == entry.artifact);
-            if error.kind() == ErrorKind::NotFound && !is_there {
-                return RegistryError::NoVersion { name: entry.name.clone(), version: entry.version };
+            let (name, version) = (entry.name.clone(), entry.version);
+            match error.kind() {
+                ErrorKind::NotFound if is_there => {
+                    RegistryError::Artifact { name, version, cause: ArtifactError::Missing }
+                }
+                ErrorKind::NotFound => RegistryError::NoVersion { name, version },
+                _ => at_path(&path, &error).into(),
             }
-            at_path(&path, &error).into()
         })
     }
 

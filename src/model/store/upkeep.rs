@@ -105,7 +105,8 @@ impl ModelRegistry {
                 Ok(()) | Err(RegistryError::NoVersion { .. }) => {}
                 Err(error) => {
                     tracing::error!(%error, model = entry.name, version = entry.version, "a version cannot be used");
-                    if matches!(error, RegistryError::Artifact { .. })
+                    if self.path(&entry.artifact).exists()
+                        && matches!(error, RegistryError::Artifact { .. })
                         && let Err(error) = self.directory.move_to_quarantine(&self.path(&entry.artifact), "damaged")
                     {
                         tracing::error!(%error, "a damaged artifact could not be moved to the quarantine");

@@ -4,17 +4,18 @@ use super::BLOCK_ROWS;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::serving::columns::{AnswerColumn, Cells};
+use crate::serving::flags::Warning;
 use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::row_locations::RowLocations;
 use crate::serving::{Answer, Refusal, RefusalCode};
 use crate::telemetry::expecting_panics;
-use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, Float64Array, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, PrimitiveArray, RecordBatch, StringArray};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
@@ -272,6 +273,8 @@ fn array(column: &AnswerColumn) -> ArrayRef {
     match &column.cells {
         Cells::Numbers(numbers) => Arc::new(Float64Array::from(numbers.clone())),
         Cells::Texts(texts) => Arc::new(StringArray::from_iter_values(texts)),
+        Cells::Truths(truths) => Arc::new(BooleanArray::from(truths.clone())),
+        Cells::Warnings(lists) => warnings(lists),
         Cells::Lists(lists) => {
             let mut builder = ListBuilder::new(StringBuilder::new());
             for list in lists {
@@ -280,6 +283,26 @@ fn array(column: &AnswerColumn) -> ArrayRef {
             Arc::new(builder.finish())
         }
     }
+}
+
+/// Lists of structs of texts: the column, the code, the detail, and the nearest known level or null.
+fn warnings(lists: &[Vec<Warning>]) -> ArrayRef {
+    const MEMBERS: [&str; 4] = ["column", "code", "detail", "nearest"];
+    let fields: Vec<Field> = MEMBERS.map(|name| Field::new(name, DataType::Utf8, true)).into();
+    let mut builder = ListBuilder::new(StructBuilder::from_fields(fields, 0));
+    for list in lists {
+        for warning in list {
+            let texts = [Some(warning.column), Some(warning.code), Some(warning.detail.as_str()), warning.nearest];
+            for (member, text) in texts.into_iter().enumerate() {
+                if let Some(texts) = builder.values().field_builder::<StringBuilder>(member) {
+                    texts.append_option(text);
+                }
+            }
+            builder.values().append(true);
+        }
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
 }
 
 #[cfg(test)]

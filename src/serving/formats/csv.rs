@@ -80,6 +80,8 @@ pub(super) fn write(answer: Answer, with_header: bool, target: &mut impl Write) 
                     }
                 }
                 Cells::Texts(texts) => target.write_all(quoted(&texts[row]).as_bytes())?,
+                Cells::Truths(truths) => write!(target, "{}", truths[row])?,
+                Cells::Warnings(lists) => target.write_all(quoted(&serde_json::to_string(&lists[row])?).as_bytes())?,
                 Cells::Lists(lists) => target.write_all(quoted(&serde_json::to_string(&lists[row])?).as_bytes())?,
             }
         }

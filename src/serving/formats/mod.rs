@@ -6,6 +6,9 @@ mod members;
 /// The native JSON request.
 mod json;
 
+/// Rows of JSON, one by one.
+mod records;
+
 /// Column names of a model, for records.
 mod names;
 

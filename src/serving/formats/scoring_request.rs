@@ -2,9 +2,9 @@
 //! In data frames NaN means a missing cell, as in pandas; in tensors it is an error.
 
 use super::grid::Grid;
-use super::json::{NOT_A_CELL, read_cell, read_record, read_records, read_row, too_many_rows};
 use super::members::{Once, read_small, skip};
 use super::names::Names;
+use super::records::{NOT_A_CELL, read_cell, read_record, read_records, read_row, too_many_rows};
 use crate::model::FittedModel;
 use crate::request::problem::pointer;
 use crate::request::suggest;
@@ -237,7 +237,7 @@ fn read_column(
 
 /// Reads the outputs that `params` ask for.
 fn read_params(params: &Value) -> Result<OutputRequest, Refusal> {
-    const KNOWN: [&str; 3] = ["outputs", "top_k", "delta"];
+    const KNOWN: [&str; 4] = ["outputs", "top_k", "delta", "strict"];
     let params = match params {
         Value::Object(params) => params,
         Value::Null => return Ok(OutputRequest::default()),
@@ -253,7 +253,15 @@ fn read_params(params: &Value) -> Result<OutputRequest, Refusal> {
     let names = names.ok_or_else(|| wrong("outputs", "must be a list of outputs, such as [\"value\"]"))?;
     let top_k = params.get("top_k").map(|top_k| top_k.as_u64().ok_or_else(|| wrong("top_k", "must be a whole number")));
     let delta = params.get("delta").map(|delta| delta.as_f64().ok_or_else(|| wrong("delta", "must be a number")));
-    Ok(OutputRequest { names, top_k: top_k.transpose()?, delta: delta.transpose()?, place: OutputPlace::Params })
+    let strict =
+        params.get("strict").map(|strict| strict.as_bool().ok_or_else(|| wrong("strict", "must be true or false")));
+    Ok(OutputRequest {
+        names,
+        top_k: top_k.transpose()?,
+        delta: delta.transpose()?,
+        strict: strict.transpose()?.unwrap_or(false),
+        place: OutputPlace::Params,
+    })
 }
 
 fn owned(key: Result<Option<&str>, JiterError>) -> Result<Option<String>, JiterError> {

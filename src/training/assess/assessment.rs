@@ -3,11 +3,11 @@
 use super::calibration::calibrated;
 use super::conformal_scores::ConformalScores;
 use super::errors::errors;
-use super::explain::explain;
+use super::explain::{explain, sample_held_out};
 use super::feature_jackknife::jackknife;
 use super::scored_function::ScoredFunction;
-use crate::model::{ErrorReport, Explanations, Head, TargetCoding};
-use crate::theory::ErrorEstimates;
+use crate::model::{ErrorReport, Explanations, Head, HeldOutSample, TargetCoding};
+use crate::theory::{ErrorEstimates, ScoreUnit};
 use crate::training::fit::Fit;
 use crate::training::rows::run::Run;
 use crate::training::stage::TrainError;
@@ -23,6 +23,8 @@ pub(crate) struct Assessment {
     pub(crate) estimates: ErrorEstimates,
     /// If asked for.
     pub(crate) explanations: Option<Explanations>,
+    /// If rows were held out.
+    pub(crate) held_out: Option<HeldOutSample>,
 }
 
 impl Assessment {
@@ -36,8 +38,11 @@ impl Assessment {
     ) -> Result<Self, TrainError> {
         let head = calibrated(run, function, head, learner)?;
         let errors = errors(run, function, &head, fit.training_mse())?;
+        let scores = ConformalScores::measure(run, function, (&head, fit.training_mse()), spec, learner)?;
+        let in_spreads = scores.as_ref().is_some_and(|scores| scores.unit == ScoreUnit::Spread);
         Ok(Self {
-            scores: ConformalScores::measure(run, function, (&head, fit.training_mse()), spec, learner)?,
+            held_out: sample_held_out(run, function, &head, in_spreads)?,
+            scores,
             estimates: jackknife(run, function, fit.lambda, pooled.map(|coding| (spec, coding)))?,
             explanations: if spec.explanations { Some(explain(run, function, &head, spec.seed)?) } else { None },
             errors,

@@ -1,12 +1,13 @@
 //! λ and bandwidth by leave-one-out error.
 
+use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision, Wave};
 use crate::model::{InputPipeline, TargetCoding};
 use crate::solver::{PathPoint, RidgePath};
 use crate::training::TrainSpec;
 use crate::training::rows::row_selection::RowSelection;
 use crate::training::rows::run::Run;
-use crate::training::spec::grids::{bandwidth_at, between_octaves, lambda_grid, octaves};
+use crate::training::spec::grids::{bandwidth_at, between_octaves, octaves};
 use crate::training::stage::{Stage, TrainError};
 use ndarray::Array1;
 
@@ -127,7 +128,7 @@ impl CodedRows<'_> {
         Ok(best)
     }
 
-    /// Leave-one-out error of one bandwidth at its best λ, on a sample of rows, in f64.
+    /// Leave-one-out error of one bandwidth at the λ of the spec or else its best one, on a sample of rows, in f64.
     fn error_at(&self, spec: &TrainSpec, bandwidth: f64, feature_count: usize) -> Result<f64, TrainError> {
         let kernel = spec.kernel.with_bandwidth(bandwidth);
         let map = spec.sample_search_map(kernel, feature_count, self.inputs.input_dim());
@@ -137,9 +138,8 @@ impl CodedRows<'_> {
             self.run.accumulate(&selection, self.inputs, features, self.coding, |_| self.run.stop_if_asked())?;
         let target_mean = gram.centre_targets();
         let path = RidgePath::new(&gram.into_normal_equations(), self.run.threads);
-        Ok(self
-            .search_lambda::<f64>(&map, &path, (&selection, &target_mean), &lambda_grid(Precision::Double, None))?
-            .best_loo())
+        let lambdas = spec.compared_lambdas(self.run.rows.count(Part::Training), 1);
+        Ok(self.search_lambda::<f64>(&map, &path, (&selection, &target_mean), &lambdas)?.best_loo())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Row blocks of one part of a dataset.
 
 use crate::dataset::{Part, Roles, Rows};
+use crate::solver::checkpoint;
 use crate::training::spec::memory::BLOCK_ROWS;
 use ndarray::ArrayView2;
 use std::io;
@@ -69,6 +70,7 @@ pub(crate) fn groups(rows: &dyn Rows, roles: &Roles, by_class: bool) -> io::Resu
     let mut groups = Vec::with_capacity(rows.row_count());
     let mut cells = Vec::new();
     for first in (0..rows.row_count()).step_by(BLOCK_ROWS) {
+        checkpoint();
         let count = BLOCK_ROWS.min(rows.row_count() - first);
         cells.resize(count * columns, 0.0);
         rows.read(first, &mut cells)?;
@@ -177,6 +179,7 @@ impl<'a> PartedRows<'a> {
         block.weights.clear();
         (block.input_width, block.target_width) = (self.roles.inputs.len(), self.roles.targets.len());
         for stretch in stretches {
+            checkpoint();
             block.cells.resize(stretch.len() * columns, 0.0);
             self.rows.read(stretch.start, &mut block.cells)?;
             let rows = block.cells.chunks_exact(columns).zip(&self.parts[stretch.clone()]);

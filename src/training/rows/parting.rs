@@ -4,6 +4,7 @@ use super::parted_rows::{PartedRows, groups};
 use crate::dataset::{
     HeldOut, Part, Rows, Schema, Task, TooFewUnits, UnitOrder, fold_units, folds, split, split_units,
 };
+use crate::solver::checkpoint;
 use crate::training::TrainSpec;
 use crate::training::spec::memory::BLOCK_ROWS;
 use crate::training::stage::TrainError;
@@ -124,6 +125,7 @@ fn labelled_values(rows: &dyn Rows, targets: &[usize], column: usize) -> io::Res
     let columns = rows.column_count();
     let (mut values, mut cells) = (Vec::with_capacity(rows.row_count()), Vec::new());
     for first in (0..rows.row_count()).step_by(BLOCK_ROWS) {
+        checkpoint();
         cells.resize(BLOCK_ROWS.min(rows.row_count() - first) * columns, 0.0);
         rows.read(first, &mut cells)?;
         let labelled = |row: &[f64]| targets.iter().all(|&target| !row[target].is_nan());

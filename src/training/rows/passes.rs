@@ -6,10 +6,13 @@ use super::run::Run;
 use crate::dataset::{ColumnMoments, Encoding, MomentSums, Part};
 use crate::features::{FeatureMap, Wave};
 use crate::model::{InputPipeline, TargetCoding};
-use crate::solver::{RidgePath, in_order};
+use crate::solver::{RidgePath, checkpoint, in_order};
 use crate::training::stage::{Stage, TrainError};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use std::ops::Range;
+
+/// Rows between two questions whether to stop, where each has thousands of inputs.
+const ROWS_AT_ONCE: usize = 16;
 
 impl Run<'_> {
     /// Moments of every encoded input and of every target over the rows of a part.
@@ -30,7 +33,10 @@ impl Run<'_> {
                 self.rows.read(index, part, block)?;
                 (*inputs, *targets) = (nothing(encoding.input_dim()), nothing(block.targets().ncols()));
                 let mut encoded = vec![0.0; encoding.input_dim()];
-                for (codes, cells) in block.inputs().zip(block.targets().rows()) {
+                for (row, (codes, cells)) in block.inputs().zip(block.targets().rows()).enumerate() {
+                    if row % ROWS_AT_ONCE == 0 {
+                        checkpoint();
+                    }
                     encoding.encode(codes.iter().copied(), &mut encoded);
                     inputs.iter_mut().zip(&encoded).for_each(|(moments, &value)| moments.observe(value));
                     targets.iter_mut().zip(cells).for_each(|(moments, &value)| moments.observe(value));

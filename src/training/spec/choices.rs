@@ -1,10 +1,11 @@
 //! λ as a spec resolves it, and how kernel and λ were chosen, for the theorems.
 
-use super::grids::{BANDWIDTH_COUNT, LAMBDA_COUNT};
+use super::grids::{BANDWIDTH_COUNT, LAMBDA_COUNT, lambda_grid};
+use super::learner::Learner;
 use super::rules::{BandwidthRule, LambdaRule, MetricRule};
 use super::train_spec::TrainSpec;
 use crate::dataset::ScalingRule;
-use crate::features::{ChosenBy, FeatureMap};
+use crate::features::{ChosenBy, FeatureMap, Precision};
 use crate::theory::Choices;
 use crate::theory::ours::relative::smallest_certified_ridge;
 
@@ -28,6 +29,20 @@ impl TrainSpec {
                 .bound(self.kernel)
                 .map(|b| smallest_certified_ridge(b, training_rows, self.feature_count, self.event_delta())),
             LambdaRule::Fixed(value) => Some(value),
+        }
+    }
+
+    /// Every λ at which ridge regression compares kernels, each kernel at its best one: the λ that the spec gives, or every
+    /// `step`-th of the grid. A classifier's own λ is that of another loss: near 0 the logistic loss is (f − 2y)²/8 up to a
+    /// constant, so that λ is to it what 8λ is to squares.
+    pub(crate) fn compared_lambdas(&self, training_rows: usize, step: usize) -> Vec<f64> {
+        let as_ridge = match self.learner {
+            Some(Learner::Logistic) => 8.0,
+            Some(Learner::Ridge | Learner::ExactKrr | Learner::Hinge | Learner::SquaredHinge) | None => 1.0,
+        };
+        match self.resolve_lambda(training_rows) {
+            Some(lambda) => vec![as_ridge * lambda],
+            None => lambda_grid(Precision::Double, None).into_iter().step_by(step).collect(),
         }
     }
 

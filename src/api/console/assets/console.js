@@ -71,22 +71,32 @@ if (live) {
 
 // Forms that only look something up are sent as they are changed; sliders move with their numbers.
 for (const form of document.querySelectorAll("form[data-live]")) {
-  const target = document.querySelector(form.dataset.live);
   let turn = 0;
+  let timer = 0;
   const refresh = async () => {
     const mine = ++turn;
     const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
     const response = await fetch(address, { headers: { accept: "text/html" } });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const found = page.querySelector(form.dataset.live);
-    if (found && mine === turn) { target.replaceChildren(...found.childNodes); history.replaceState(null, "", address); }
+    if (mine !== turn) return;
+    for (const part of document.querySelectorAll(form.dataset.live)) {
+      const found = page.getElementById(part.id);
+      if (found) part.replaceChildren(...found.childNodes);
+    }
+    history.replaceState(null, "", address);
   };
+  const soon = () => { clearTimeout(timer); timer = setTimeout(refresh, 120); };
   for (const slider of form.querySelectorAll("input[type=range]")) {
     const number = form.elements[slider.dataset.of];
+    const mark = () => {
+      const line = document.querySelector(`#curve-${slider.dataset.of} .at`);
+      const share = (slider.value - slider.min) / (slider.max - slider.min);
+      if (line) for (const end of ["x1", "x2"]) line.setAttribute(end, 480 * share);
+    };
     slider.hidden = false;
     slider.value = number.value;
-    slider.addEventListener("input", () => { number.value = slider.value; });
-    number.addEventListener("input", () => { slider.value = number.value; });
+    slider.addEventListener("input", () => { number.value = Number(Number(slider.value).toPrecision(4)); mark(); soon(); });
+    number.addEventListener("input", () => { slider.value = number.value; mark(); });
   }
   form.addEventListener("change", refresh);
 }

@@ -65,7 +65,7 @@ async fn plan(api: &ApiClient, job: &Value) -> Result<Vec<(String, String)>, Ref
 
 /// The time of the last training here, scaled by its work: rows times features squared.
 async fn time(api: &ApiClient, rows: u64, features: u64) -> Result<String, Refusal> {
-    let jobs = api.get("/api/v1/jobs?status=succeeded&limit=20").await?;
+    let jobs = api.get("/api/v1/jobs?status=succeeded&include=report&limit=20").await?;
     let last =
         items(&jobs["jobs"]).find(|job| job["type"] == "train" && job["report"]["feature_count"].as_u64() > Some(0));
     let unknown = "Not known before the first training on this machine.".to_owned();

@@ -6,8 +6,11 @@ pub(super) mod start;
 /// Entering a key.
 pub(super) mod login;
 
-/// Tables: upload, columns, first rows.
+/// Tables: the list and uploads.
 pub(super) mod datasets;
+
+/// One table: its quality, the roles of its columns, its first rows.
+pub(super) mod dataset;
 
 /// An upload from a form.
 mod upload;
@@ -29,6 +32,9 @@ mod model_view;
 
 /// A prediction from a form.
 pub(super) mod try_it;
+
+/// What a prediction would be with one column changed.
+mod what_if;
 
 /// The documentation.
 pub(super) mod docs;

@@ -82,6 +82,9 @@ pub(in crate::api::console) async fn list(
     Ok(html(StatusCode::OK, &page))
 }
 
+/// Rows of the data of a plot that a page shows; the files have all.
+const DATA_ROWS: usize = 100;
+
 /// A plot with the data behind it.
 struct PlotView {
     name: String,
@@ -89,6 +92,8 @@ struct PlotView {
     description: String,
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// Rows in all.
+    row_count: usize,
 }
 
 struct AliasRow {
@@ -159,7 +164,7 @@ pub(in crate::api::console) async fn show(
 
 /// The plots that there are, with their data, and why others are missing.
 async fn plots(api: &ApiClient, path: &str) -> Result<(Vec<PlotView>, Vec<(String, String)>), Refusal> {
-    let listed = api.get(path).await?;
+    let listed = api.get(&format!("{path}?data=true")).await?;
     let (mut there, mut missing) = (Vec::new(), Vec::new());
     for plot in items(&listed["plots"]) {
         let (name, title) = (text(&plot["name"]), text(&plot["title"]));
@@ -167,7 +172,6 @@ async fn plots(api: &ApiClient, path: &str) -> Result<(Vec<PlotView>, Vec<(Strin
             missing.push((title, reason.to_owned()));
             continue;
         }
-        let data = api.get(&format!("{path}/{name}.json")).await?;
         let cell = |value: &Value| match value {
             Value::String(text) => text.clone(),
             other => maybe_number(other),
@@ -176,8 +180,9 @@ async fn plots(api: &ApiClient, path: &str) -> Result<(Vec<PlotView>, Vec<(Strin
             name,
             title,
             description: text(&plot["description"]),
-            columns: items(&data["columns"]).map(text).collect(),
-            rows: items(&data["rows"]).map(|row| items(row).map(cell).collect()).collect(),
+            columns: items(&plot["columns"]).map(text).collect(),
+            rows: items(&plot["rows"]).take(DATA_ROWS).map(|row| items(row).map(cell).collect()).collect(),
+            row_count: items(&plot["rows"]).count(),
         });
     }
     Ok((there, missing))

@@ -1,6 +1,7 @@
 //! A prediction from a form that is made of the model's columns. The form is in the address, so that a prediction can be
 //! shared, and nothing is changed by it.
 
+use super::what_if::{Dependence, curves};
 use super::{items, text};
 use crate::api::console::api_client::{ApiClient, Refusal};
 use crate::api::console::backend::Backend;
@@ -20,10 +21,16 @@ struct Input {
     name: String,
     kind: InputKind,
     value: String,
+    /// What the prediction would be with other values, as an SVG element made of numbers; empty if that is not known.
+    curve: String,
 }
 
 enum InputKind {
-    Number { low: String, high: String },
+    /// With the ends of its slider; empty if they are not known.
+    Number {
+        low: String,
+        high: String,
+    },
     Options(Vec<String>),
 }
 
@@ -54,6 +61,9 @@ struct TryPage {
     version: u64,
     target: String,
     inputs: Vec<Input>,
+    has_curves: bool,
+    /// What curves show.
+    unit: String,
     outcome: Option<Outcome>,
     refusal: Option<Refusal>,
 }
@@ -71,18 +81,33 @@ pub(in crate::api::console) async fn show(
     let ranges = api.get(&format!("/api/v1/models/{link}/explanations")).await?;
     let name = text(&described["name"]);
     let frame = Frame::load(&api, &backend, &format!("Try {name}"), Section::Models).await?;
-    let inputs: Vec<Input> =
-        items(&latest["columns"]).enumerate().map(|column| input(column, latest, &ranges, &given)).collect();
+    let dependences = Dependence::all(&ranges);
+    let ends = |column: usize| dependences.iter().find(|found| found.column() == column).map(Dependence::ends);
+    let mut inputs: Vec<Input> = items(&latest["columns"])
+        .enumerate()
+        .map(|(index, column)| input((index, column), (&latest["example_row"][index], ends(index)), &given))
+        .collect();
+    let row: Vec<Value> = inputs.iter().map(Input::to_json).collect();
     let outputs: Vec<&Value> = items(&latest["outputs"]).filter(|output| *output != "spread").collect();
-    let request = json!({"rows": [inputs.iter().map(Input::to_json).collect::<Vec<_>>()], "outputs": outputs});
+    let request = json!({"rows": [&row], "outputs": outputs});
     let predicted = api.send_json(Method::POST, &format!("/api/v1/models/{link}/predict"), &request).await;
     let (outcome, refusal) = match predicted {
         Ok(answer) => (Some(Outcome::of(&answer["predictions"][0])), None),
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return Err(refusal),
         Err(refusal) => (None, Some(refusal)),
     };
+    if outcome.is_some() && !dependences.is_empty() {
+        let labels = !latest["labels"].is_null();
+        for (column, curve) in curves(&api, (&link, labels), &row, &dependences).await {
+            if let Some(input) = inputs.get_mut(column) {
+                input.curve = curve;
+            }
+        }
+    }
     let page = TryPage {
         frame,
+        has_curves: inputs.iter().any(|input| !input.curve.is_empty()),
+        unit: unit(latest),
         version: latest["version"].as_u64().unwrap_or(0),
         target: text(&latest["target"]),
         name,
@@ -94,25 +119,28 @@ pub(in crate::api::console) async fn show(
     Ok(html(StatusCode::OK, &page))
 }
 
+/// What the curves are of.
+fn unit(latest: &Value) -> String {
+    let labels: Vec<String> = items(&latest["labels"]).map(text).collect();
+    match labels.as_slice() {
+        [] => text(&latest["target"]),
+        [_, second] => format!("the decision value, which is above 0 for {second}"),
+        [first, ..] => format!("the decision value of {first}"),
+    }
+}
+
 fn input(
     (index, column): (usize, &Value),
-    latest: &Value,
-    explanations: &Value,
+    (example, ends): (&Value, Option<(f64, f64)>),
     given: &HashMap<String, String>,
 ) -> Input {
     let field = format!("c{index}");
-    let example = &latest["example_row"][index];
     let kind = match column["kind"].as_str() {
         Some("boolean") => InputKind::Options(vec!["true".into(), "false".into()]),
         Some("categorical") => InputKind::Options(items(&column["levels"]).map(text).collect()),
         _ => {
-            let points = &explanations["columns"][index]["partial_dependence"]["points"];
-            let ends = points.as_array().and_then(|points| Some((points.first()?.as_f64()?, points.last()?.as_f64()?)));
-            let text = |end: f64| format!("{end}");
-            InputKind::Number {
-                low: ends.map(|(low, _)| text(low)).unwrap_or_default(),
-                high: ends.map(|(_, high)| text(high)).unwrap_or_default(),
-            }
+            let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+            InputKind::Number { low: end(ends.map(|ends| ends.0)), high: end(ends.map(|ends| ends.1)) }
         }
     };
     let default = match example {
@@ -120,12 +148,18 @@ fn input(
         Value::Number(number) => number.as_f64().map(|value| rounded(value).to_string()).unwrap_or_default(),
         other => other.to_string(),
     };
-    Input { value: given.get(&field).cloned().unwrap_or(default), name: text(&column["name"]), field, kind }
+    let value = given.get(&field).cloned().unwrap_or(default);
+    Input { value, name: text(&column["name"]), field, kind, curve: String::new() }
 }
 
 impl Input {
     fn is_slider(&self) -> bool {
         matches!(&self.kind, InputKind::Number { low, .. } if !low.is_empty())
+    }
+
+    /// An end of the slider as people read it.
+    fn shown(&self, end: &str) -> String {
+        end.parse().map_or_else(|_| end.to_owned(), number)
     }
 
     /// Its value as rows have it; an empty one is missing, and what is no number is left to the API to explain.
@@ -161,7 +195,7 @@ impl Outcome {
     }
 }
 
-/// Interval, error bars and label set, in words.
+/// Interval, error bars, label set and warnings, in words.
 fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
     let interval = &prediction["interval"];
     let bounds = interval["low"].as_f64().zip(interval["high"].as_f64());
@@ -173,21 +207,30 @@ fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
         (
             "Interval",
             bounds.map(|(low, high)| {
-                format!(
-                    "{} to {}; contains the true value with probability at least {coverage} if new rows are like the old ones",
-                    number(low),
-                    number(high)
-                )
+                let claim = if interval["in_range"] == false {
+                    "this row is outside the training range, so no probability is claimed".to_owned()
+                } else {
+                    format!(
+                        "contains the true value with probability at least {coverage} if new rows are like the old ones"
+                    )
+                };
+                format!("{} to {}; {claim}", number(low), number(high))
             }),
         ),
         ("Error bar", bar(&prediction["error_bar"]).map(|bar| format!("{bar} from the random features (estimated)"))),
         (
             "Certified error bar",
-            bar(&prediction["certified_error_bar"]).map(|bar| format!("{bar} from the random features (proved for the share of inputs that the page of the model states)")),
+            bar(&prediction["certified_error_bar"]).map(|bar| {
+                format!(
+                    "{bar} from the random features (proved for the share of inputs that the page of the model states)"
+                )
+            }),
         ),
         ("Label set", (!set.is_empty()).then(|| set.join(", "))),
     ];
-    found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let warnings = items(&prediction["warnings"]);
+    let warnings = warnings.map(|found| ("Warning", format!("{}: {}", text(&found["column"]), text(&found["detail"]))));
+    found.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(warnings).collect()
 }
 
 fn probabilities(found: &Value) -> Vec<(String, String, u32)> {

@@ -1,6 +1,6 @@
 //! Health, server and model metadata, statistics.
 
-use super::response::inner_shape;
+use super::response::{datatype, inner_shape};
 use crate::api::AppState;
 use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
@@ -72,8 +72,7 @@ pub(crate) async fn model(
     let output = |output: &Output| {
         let mut shape = vec![-1];
         shape.extend(inner_shape(*output, fitted).into_iter().map(|size| i64::try_from(size).unwrap_or(-1)));
-        let datatype = if matches!(output, Output::Label | Output::LabelSet) { "BYTES" } else { "FP64" };
-        json!({"name": output.name(), "datatype": datatype, "shape": shape})
+        json!({"name": output.name(), "datatype": datatype(*output).name(), "shape": shape})
     };
     Ok(Json(json!({
         "name": model.entry.name,

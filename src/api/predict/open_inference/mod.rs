@@ -30,8 +30,8 @@ pub(crate) use repository::{index, load, unload};
 use super::pipeline::{Answered, Decoded, Decoder, Encoder, PredictionRequest, run};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
-use crate::model::{FittedModel, Predictions};
-use crate::serving::{Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal};
+use crate::model::FittedModel;
+use crate::serving::{Answer, Output, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
@@ -81,8 +81,13 @@ impl Decoder for TensorDecoder {
             None => response::default_outputs(model),
         };
         let names = wanted.iter().map(|output| output.name().to_owned()).collect();
-        let requested =
-            OutputRequest { names: Some(names), delta: request.delta, top_k: None, place: OutputPlace::Inference };
+        let requested = OutputRequest {
+            names: Some(names),
+            delta: request.delta,
+            top_k: None,
+            strict: request.strict,
+            place: OutputPlace::Inference,
+        };
         let outputs = Outputs::check(&requested, model)?;
         let rows = tensor_rows::rows_of(&mut request.inputs, model, max_rows)?;
         request.inputs = Vec::new(); // frees the tensors, which are rows now
@@ -99,18 +104,13 @@ struct TensorEncoder {
 }
 
 impl Encoder for TensorEncoder {
-    fn encode(
-        &self,
-        model: &ReadyModel,
-        outputs: &Outputs,
-        predictions: &Predictions,
-    ) -> Result<Response<Vec<u8>>, ApiError> {
-        let (request, fitted) = (&self.request, model.predictor.model());
-        let labels = fitted.head.labels().map_or(&[][..], |labels| &labels.labels);
+    fn encode(&self, model: &ReadyModel, answer: Answer) -> Result<Response<Vec<u8>>, ApiError> {
+        let request = &self.request;
+        let labels = answer.model.head.labels().map_or(&[][..], |labels| &labels.labels);
         let mut tensors = Vec::with_capacity(self.wanted.len());
         for (index, output) in self.wanted.iter().enumerate() {
             let requested = request.outputs.as_ref().map(|outputs| &outputs[index]);
-            let mut tensor = response::tensor(*output, outputs, fitted, predictions)?;
+            let mut tensor = response::tensor(*output, answer)?;
             if let Some(count) = requested.and_then(|requested| requested.classes) {
                 tensor = response::classified(tensor, count, labels);
             }

@@ -18,6 +18,8 @@ pub(crate) struct InferRequest {
     pub(crate) binary_output: bool,
     /// δ of intervals and label sets.
     pub(crate) delta: Option<f64>,
+    /// Whether rows that deserve a warning are refused.
+    pub(crate) strict: bool,
     /// Microseconds until the deadline.
     pub(crate) timeout_us: Option<u64>,
 }
@@ -71,6 +73,7 @@ impl InferRequest {
         let parameters = Parameters { members: &parameters, place: "/parameters" };
         request.binary_output = parameters.flag("binary_data_output")?.unwrap_or(false);
         request.delta = parameters.read("delta", Value::as_f64, "must be a number")?;
+        request.strict = parameters.flag("strict")?.unwrap_or(false);
         request.timeout_us = parameters.count("timeout")?.filter(|timeout| *timeout > 0);
         let requested = requested.map(|list| read_outputs(&list, request.binary_output)).transpose()?;
         request.outputs = requested.filter(|outputs| !outputs.is_empty());

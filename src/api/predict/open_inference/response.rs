@@ -1,9 +1,9 @@
 //! Predictions as output tensors.
 
 use super::request::RequestedOutput;
-use super::tensor::{Elements, Tensor};
-use crate::model::{FittedModel, Head, Predictions};
-use crate::serving::{Answer, FAR_OUT, Output, Outputs, ReadyModel, Refusal};
+use super::tensor::{Datatype, Elements, Tensor};
+use crate::model::{FittedModel, Head};
+use crate::serving::{Answer, FAR_OUT, Output, ReadyModel, Refusal};
 use serde_json::{Value, json};
 
 /// The outputs when none is named: the values, or the labels and their probabilities.
@@ -13,21 +13,24 @@ pub(crate) fn default_outputs(model: &FittedModel) -> Vec<Output> {
 }
 
 /// One output as a tensor.
-pub(crate) fn tensor(
-    output: Output,
-    outputs: &Outputs,
-    model: &FittedModel,
-    predictions: &Predictions,
-) -> Result<Tensor, Refusal> {
-    let rows = predictions.values.nrows();
-    let answer = Answer { outputs, model, predictions };
+pub(crate) fn tensor(output: Output, answer: Answer) -> Result<Tensor, Refusal> {
+    let rows = answer.predictions.values.nrows();
     let elements = match output {
         Output::Label => Elements::Texts(answer.labels()),
         Output::LabelSet => Elements::Texts(answer.label_sets()),
-        _ => {
+        Output::Warnings => Elements::Texts(answer.warning_lists()),
+        Output::InRange => Elements::Booleans(answer.in_range()),
+        Output::Value
+        | Output::Spread
+        | Output::Probabilities
+        | Output::DecisionValues
+        | Output::Interval
+        | Output::ErrorBar
+        | Output::CertifiedErrorBar
+        | Output::Contributions => {
             let numbers = answer.numbers(output);
             if numbers.iter().any(|number| !number.is_finite()) {
-                if outputs.has_intervals() {
+                if answer.outputs.has_intervals() {
                     return Err(Refusal::invalid("/outputs", FAR_OUT));
                 }
                 let detail = "there are too few calibration rows for an interval at this delta; use a larger delta";
@@ -37,8 +40,24 @@ pub(crate) fn tensor(
         }
     };
     let mut shape = vec![rows];
-    shape.extend(inner_shape(output, model));
+    shape.extend(inner_shape(output, answer.model));
     Ok(Tensor { name: output.name().to_owned(), shape, elements })
+}
+
+/// The datatype of an output.
+pub(crate) fn datatype(output: Output) -> Datatype {
+    match output {
+        Output::Label | Output::LabelSet | Output::Warnings => Datatype::Bytes,
+        Output::InRange => Datatype::Bool,
+        Output::Value
+        | Output::Spread
+        | Output::Probabilities
+        | Output::DecisionValues
+        | Output::Interval
+        | Output::ErrorBar
+        | Output::CertifiedErrorBar
+        | Output::Contributions => Datatype::Fp64,
+    }
 }
 
 /// The shape of an output for one row.
@@ -49,7 +68,7 @@ pub(crate) fn inner_shape(output: Output, model: &FittedModel) -> Vec<usize> {
     };
     let width = |width: usize| if width == 1 { vec![] } else { vec![width] };
     match output {
-        Output::Label | Output::LabelSet => vec![],
+        Output::Label | Output::LabelSet | Output::InRange | Output::Warnings => vec![],
         Output::Probabilities => vec![classes],
         Output::Value | Output::Spread | Output::ErrorBar | Output::CertifiedErrorBar | Output::DecisionValues => {
             width(outputs)
@@ -120,7 +139,7 @@ pub(crate) fn find_output(requested: &RequestedOutput, index: usize, model: &Fit
         let detail = format!("there is no output '{}'; this model has {}", requested.name, names.join(", "));
         Refusal::invalid(format!("/outputs/{index}/name"), detail)
     })?;
-    if requested.classes.is_some() && matches!(found, Output::Label | Output::LabelSet) {
+    if requested.classes.is_some() && datatype(found) != Datatype::Fp64 {
         let detail = format!("does not apply to '{}'; request it for the output probabilities", requested.name);
         return Err(Refusal::invalid(format!("/outputs/{index}/parameters/classification"), detail));
     }

@@ -4,10 +4,15 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlotName {
     ErrorByFeatures,
+    PredictedActual,
+    Residuals,
+    Roc,
+    PrecisionRecall,
     LambdaPath,
     Spectrum,
     Leverage,
     Coverage,
+    IntervalWidth,
     Reliability,
     Confusion,
     Importance,
@@ -22,12 +27,14 @@ pub(super) enum Absent {
     NotMeasured(String),
     /// The column that was asked for is not one of the model's.
     NoColumn(String),
+    /// The target that was asked for is not one of the model's.
+    NoTarget(String),
 }
 
 impl Absent {
     pub(super) fn reason(&self) -> &str {
         match self {
-            Self::NotMeasured(reason) | Self::NoColumn(reason) => reason,
+            Self::NotMeasured(reason) | Self::NoColumn(reason) | Self::NoTarget(reason) => reason,
         }
     }
 }
@@ -39,13 +46,18 @@ pub(super) fn absent<T>(reason: &str) -> Result<T, Absent> {
 
 impl PlotName {
     /// In the order of a page.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::ErrorByFeatures,
+        Self::PredictedActual,
+        Self::Residuals,
+        Self::Roc,
+        Self::PrecisionRecall,
         Self::Importance,
         Self::PartialDependence,
         Self::Confusion,
         Self::Reliability,
         Self::Coverage,
+        Self::IntervalWidth,
         Self::LambdaPath,
         Self::Spectrum,
         Self::Leverage,
@@ -56,15 +68,40 @@ impl PlotName {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::ErrorByFeatures => "error-by-features",
+            Self::PredictedActual => "predicted-actual",
+            Self::Residuals => "residuals",
+            Self::Roc => "roc",
+            Self::PrecisionRecall => "precision-recall",
             Self::LambdaPath => "lambda-path",
             Self::Spectrum => "spectrum",
             Self::Leverage => "leverage",
             Self::Coverage => "coverage",
+            Self::IntervalWidth => "interval-width",
             Self::Reliability => "reliability",
             Self::Confusion => "confusion",
             Self::Importance => "importance",
             Self::PartialDependence => "partial-dependence",
             Self::MetricByRound => "metric-by-round",
+        }
+    }
+
+    /// The parameter that chooses what it shows, if it has one.
+    pub(super) fn parameter(self) -> Option<&'static str> {
+        match self {
+            Self::PartialDependence => Some("column"),
+            Self::PredictedActual | Self::Residuals => Some("target"),
+            Self::ErrorByFeatures
+            | Self::Roc
+            | Self::PrecisionRecall
+            | Self::LambdaPath
+            | Self::Spectrum
+            | Self::Leverage
+            | Self::Coverage
+            | Self::IntervalWidth
+            | Self::Reliability
+            | Self::Confusion
+            | Self::Importance
+            | Self::MetricByRound => None,
         }
     }
 
@@ -76,10 +113,15 @@ impl PlotName {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::ErrorByFeatures => "Distance to the exact method by number of features",
+            Self::PredictedActual => "Predicted against actual",
+            Self::Residuals => "Residuals",
+            Self::Roc => "ROC curve",
+            Self::PrecisionRecall => "Precision and recall",
             Self::LambdaPath => "Error by regularisation λ",
             Self::Spectrum => "Spectrum of the features",
             Self::Leverage => "Largest leverage by λ",
-            Self::Coverage => "Width of intervals by coverage",
+            Self::Coverage => "Measured coverage of intervals",
+            Self::IntervalWidth => "Width of intervals by coverage",
             Self::Reliability => "Reliability of probabilities",
             Self::Confusion => "Confusion matrix",
             Self::Importance => "Importance of columns",

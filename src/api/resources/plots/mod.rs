@@ -6,8 +6,11 @@ mod catalogue;
 /// Plots of the report of the fit.
 mod of_report;
 
-/// Plots of bounds, spectra and explanations.
+/// Plots of bounds, spectra and interval widths.
 mod of_evidence;
+
+/// Plots of held-out rows.
+mod of_held_out;
 
 use super::certifications::row_access;
 use crate::api::AppState;
@@ -25,13 +28,13 @@ use catalogue::{Absent, PlotName};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// `GET …/plots`: every plot, and why some are not there.
+/// `GET …/plots`: every plot, and why some are not there; with `?data=true` the numbers too.
 pub(crate) async fn list(
     State(state): State<AppState>,
     VersionedModel { name, version }: VersionedModel,
     query: QueryFields,
 ) -> Result<Json<Value>, ApiError> {
-    query.only(&[])?;
+    let with_data = query.only(&["data"])?.parsed::<bool>("data", "true or false")?.unwrap_or(false);
     let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
     let entry = |plot: PlotName| {
@@ -39,7 +42,13 @@ pub(crate) async fn list(
         let reason = made.as_ref().err().map(Absent::reason);
         let title = made.as_ref().map_or(plot.title(), Plot::title).to_owned();
         let description = made.as_ref().ok().map(Plot::description);
-        json!({"name": plot.name(), "title": title, "description": description, "missing": reason})
+        let mut entry = json!({"name": plot.name(), "title": title, "description": description, "missing": reason});
+        if let (true, Ok(made)) = (with_data, &made) {
+            let (columns, rows) = made.table();
+            entry["columns"] = json!(columns);
+            entry["rows"] = json!(rows);
+        }
+        entry
     };
     let plots = PlotName::ALL.map(entry);
     Ok(Json(json!({"model": ready.entry.name, "version": ready.entry.version, "plots": plots})))
@@ -59,13 +68,16 @@ pub(crate) async fn show(
         let detail = format!("there is no plot '{file}'; ask for one of {names}, followed by .svg, .csv or .json");
         ApiError::new(ErrorCode::RouteNotFound, detail)
     })?;
-    let query = query.only(if plot == PlotName::PartialDependence { &["column"] } else { &[] })?;
+    let parameter = plot.parameter();
+    let query = query.only(parameter.as_slice())?;
     let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
-    let made = make(plot, &ready, rows, query.text("column")).map_err(|absent| match absent {
-        Absent::NotMeasured(reason) => ApiError::new(ErrorCode::NotMeasured, format!("{}: {reason}", plot.name())),
-        Absent::NoColumn(detail) => ApiError::invalid_parameter("?column", detail),
-    })?;
+    let made =
+        make(plot, &ready, rows, parameter.and_then(|name| query.text(name))).map_err(|absent| match absent {
+            Absent::NotMeasured(reason) => ApiError::new(ErrorCode::NotMeasured, format!("{}: {reason}", plot.name())),
+            Absent::NoColumn(detail) => ApiError::invalid_parameter("?column", detail),
+            Absent::NoTarget(detail) => ApiError::invalid_parameter("?target", detail),
+        })?;
     Ok(match ending {
         "svg" => {
             // Opened by itself, the chart must not be able to run or load anything.
@@ -84,18 +96,23 @@ pub(crate) async fn show(
     })
 }
 
-fn make(plot: PlotName, ready: &ReadyModel, rows: RowAccess, column: Option<&str>) -> Result<Plot, Absent> {
+fn make(plot: PlotName, ready: &ReadyModel, rows: RowAccess, chosen: Option<&str>) -> Result<Plot, Absent> {
     let model = ready.predictor.model();
     match plot {
         PlotName::ErrorByFeatures => of_evidence::error_by_features(model, rows),
         PlotName::Spectrum => of_evidence::spectrum(model),
         PlotName::Leverage => of_evidence::leverage(model),
-        PlotName::Coverage => of_evidence::coverage(model),
+        PlotName::IntervalWidth => of_evidence::interval_width(model),
+        PlotName::PredictedActual => of_held_out::predicted_against_actual(model, chosen),
+        PlotName::Residuals => of_held_out::residuals(model, chosen),
+        PlotName::Roc => of_held_out::roc(model),
+        PlotName::PrecisionRecall => of_held_out::precision_recall(model),
+        PlotName::Coverage => of_held_out::coverage(model),
         PlotName::LambdaPath => of_report::lambda_path(model),
         PlotName::Reliability => of_report::reliability(model),
         PlotName::Confusion => of_report::confusion(model),
         PlotName::MetricByRound => of_report::metric_by_round(model),
         PlotName::Importance => of_report::importance(model),
-        PlotName::PartialDependence => of_report::partial_dependence(model, column),
+        PlotName::PartialDependence => of_report::partial_dependence(model, chosen),
     }
 }

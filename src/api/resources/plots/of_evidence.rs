@@ -146,7 +146,7 @@ pub(super) fn leverage(model: &FittedModel) -> Result<Plot, Absent> {
 }
 
 /// How wide intervals must be to contain new targets with each probability.
-pub(super) fn coverage(model: &FittedModel) -> Result<Plot, Absent> {
+pub(super) fn interval_width(model: &FittedModel) -> Result<Plot, Absent> {
     let Some(scores) = model.calibration_scores().filter(|_| model.head.labels().is_none()) else {
         return absent(
             "intervals need a model of numbers with held-out rows; train with a validation_fraction above 0",
@@ -162,7 +162,7 @@ pub(super) fn coverage(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let spots: Vec<Spot> = (50..=99).map(spot).filter(|spot| spot.y.is_finite()).collect();
     Ok(Plot::Xy(XyChart {
-        title: PlotName::Coverage.title().to_owned(),
+        title: PlotName::IntervalWidth.title().to_owned(),
         description: "The width of the interval of a new row that contains its target with at least a probability, by \
                       that probability."
             .to_owned(),

@@ -2,7 +2,7 @@
 
 use super::{Numbers, borrowed, converted, owned};
 use crate::dataset::{ColumnKind, DateOrder, DecimalMark, Encoding, InputColumn, Notation, Scaling};
-use crate::model::{InputPipeline, MissingRule};
+use crate::model::{ColumnRange, ColumnRanges, InputPipeline, MissingRule};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -147,5 +147,24 @@ impl<'a> StoredNotations<'a> {
             };
         }
         fits
+    }
+}
+
+/// The ranges of the input columns, in their order: the low and the high end.
+#[derive(Serialize, Deserialize)]
+pub(in crate::model::artifact) struct StoredRanges {
+    columns: Vec<Option<(f64, f64)>>,
+}
+
+impl From<&ColumnRanges> for StoredRanges {
+    fn from(ranges: &ColumnRanges) -> Self {
+        Self { columns: ranges.columns.iter().map(|range| range.map(|range| (range.low, range.high))).collect() }
+    }
+}
+
+impl From<StoredRanges> for ColumnRanges {
+    fn from(stored: StoredRanges) -> Self {
+        let range = |(low, high)| ColumnRange { low, high };
+        Self { columns: stored.columns.into_iter().map(|ends| ends.map(range)).collect() }
     }
 }

@@ -19,8 +19,9 @@ use super::stored::features::{
     StoredFrequencies, StoredKernel, StoredMapKind, StoredPrecision, feature_map, weight_matrix,
 };
 use super::stored::head::StoredHead;
-use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations};
+use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, StoredRanges};
 use super::stored::insight::cross_validation::StoredCrossValidation;
+use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
 use super::stored::metric::{StoredMetricReport, StoredMetricRoot, StoredSearch};
 use super::stored::report::StoredReport;
@@ -74,6 +75,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     if let Some(notations) = StoredNotations::of(&model.inputs.encoding) {
         write_section(bytes, Section::Notations, &notations)?;
     }
+    if let Some(ranges) = &model.ranges {
+        write_section(bytes, Section::Ranges, &StoredRanges::from(ranges))?;
+    }
     let features = FeatureSection {
         kernel: model.map.kernel.into(),
         map: model.map.kind.into(),
@@ -126,6 +130,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
         if let Some(curves) = StoredIndividualCurves::of(explanations) {
             write_section(bytes, Section::IndividualCurves, &curves)?;
         }
+    }
+    if let Some(sample) = &model.held_out {
+        write_section(bytes, Section::HeldOut, &StoredHeldOut::from(sample))?;
     }
     if let Some(found) = &model.cross_validation {
         write_section(bytes, Section::CrossValidation, &StoredCrossValidation::from(found))?;
@@ -196,6 +203,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         weights: weight_matrix(&map, head.output_count(), weights)?,
         head,
         inputs,
+        ranges: sections.find::<StoredRanges>(Section::Ranges)?.map(Into::into),
         missing: missing.into(),
         map,
         selection,
@@ -212,6 +220,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         metric: sections.find::<StoredMetricReport>(Section::MetricReport)?.map(Into::into),
         search: sections.find::<StoredSearch>(Section::Search)?.map(Into::into),
         explanations: explanations(&sections)?,
+        held_out: sections.find::<StoredHeldOut>(Section::HeldOut)?.map(Into::into),
         cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),
         failure_probability,
         evidence,

@@ -46,10 +46,12 @@ pub(super) enum Section {
     IndividualCurves,
     Search,
     Notations,
+    HeldOut,
+    Ranges,
 }
 
 impl Section {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 26] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -74,6 +76,8 @@ impl Section {
         Self::IndividualCurves,
         Self::Search,
         Self::Notations,
+        Self::HeldOut,
+        Self::Ranges,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -102,6 +106,8 @@ impl Section {
             Self::IndividualCurves => b"ICEC",
             Self::Search => b"SRCH",
             Self::Notations => b"NOTA",
+            Self::HeldOut => b"HELD",
+            Self::Ranges => b"RANG",
         }
     }
 
@@ -131,7 +137,9 @@ impl Section {
             | Self::Explanations
             | Self::CrossValidation
             | Self::IndividualCurves
-            | Self::Search => 0,
+            | Self::Search
+            | Self::HeldOut
+            | Self::Ranges => 0,
         }
     }
 

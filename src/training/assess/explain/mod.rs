@@ -4,6 +4,9 @@
 /// Rows that explanations are averages over.
 mod sample;
 
+/// Held-out rows with what the function says about them.
+mod held_out;
+
 /// What permuting a column costs.
 mod permutation;
 
@@ -17,6 +20,7 @@ use crate::model::{ColumnExplanation, Explanations, Function, Head};
 use crate::solver::in_order;
 use crate::training::rows::run::Run;
 use crate::training::stage::TrainError;
+pub(crate) use held_out::sample_held_out;
 use individual::IndividualRows;
 use ndarray::{Array1, Array2, Axis, s};
 use permutation::Permuted;

@@ -3,7 +3,7 @@
 use crate::dataset::{Encoding, Scaling};
 use crate::features::FeatureMap;
 use crate::model::{InputPipeline, MetricKind};
-use crate::solver::symmetric_root;
+use crate::solver::{product_in_strips, symmetric_root};
 use crate::training::stage::TrainError;
 use ndarray::{Array1, Array2, Axis};
 
@@ -111,7 +111,7 @@ impl Metric {
         let slopes = match self {
             Self::Identity => frequencies.into_owned(),
             Self::Diagonal(diagonal) => &*frequencies * &diagonal.mapv(f64::sqrt).insert_axis(Axis(0)),
-            Self::Full { root, .. } => frequencies.dot(root),
+            Self::Full { root, .. } => product_in_strips(frequencies.view(), root.view()),
         };
         if map.kernel.is_heavy_tailed() {
             return slopes.mapv(|slope| libm::sin(slope * DIFFERENCE_STEP) / DIFFERENCE_STEP);

@@ -5,7 +5,7 @@ use super::residuals::Residuals;
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Gradients, Kernel, KernelShape, MapKind, Precision, Sampling};
 use crate::model::{InputPipeline, MetricKind, TargetCoding};
-use crate::solver::{RidgePath, in_order};
+use crate::solver::{RidgePath, in_order, product_in_strips};
 use crate::training::TrainSpec;
 use crate::training::fit::search::{CodedRows, LOO_ROWS};
 use crate::training::rows::classes::check_total_weight;
@@ -13,7 +13,6 @@ use crate::training::rows::parted_rows::RowBlock;
 use crate::training::rows::row_selection::RowSelection;
 use crate::training::rows::run::Run;
 use crate::training::spec::effort::SearchSize;
-use crate::training::spec::grids::lambda_grid;
 use crate::training::stage::TrainError;
 use ndarray::{Array1, Array2, Axis};
 
@@ -51,8 +50,8 @@ pub(in crate::training::fit) struct RoundRows<'a> {
     compared: RowSelection,
     kernel: KernelShape,
     counts: FeatureCounts,
-    /// Steps of the grid of λ from one that is tried to the next.
-    lambda_step: usize,
+    /// Every λ that is tried.
+    lambdas: Vec<f64>,
     seed: u64,
 }
 
@@ -65,7 +64,7 @@ pub(in crate::training::fit) struct RoundFit {
     weights: Array2<f64>,
 }
 
-/// The normal equations on some features, at the best λ.
+/// The normal equations on some features, at the best λ of those that are tried.
 struct Solved {
     map: FeatureMap,
     path: RidgePath,
@@ -81,7 +80,8 @@ impl<'a> RoundRows<'a> {
         let compared = run.sample_of(&fitted, LOO_ROWS);
         let (kernel, counts) = (spec.kernel, FeatureCounts::of(spec.feature_count));
         let seed = FeatureMap::seed_for_metric(spec.seed);
-        Self { run, coding, fitted, compared, kernel, counts, lambda_step: 1, seed }
+        let lambdas = spec.compared_lambdas(run.rows.count(Part::Training), 1);
+        Self { run, coding, fitted, compared, kernel, counts, lambdas, seed }
     }
 
     /// Rows of a search over kernels, on this many features.
@@ -95,8 +95,9 @@ impl<'a> RoundRows<'a> {
         let compared = run.sample_of(&fitted, size.compared);
         let (kernel, counts) = (spec.kernel, FeatureCounts { fit: features, bandwidth: features });
         let seed = FeatureMap::seed_for_metric(spec.seed);
-        // λ is searched once more for the candidate that is kept.
-        Self { run, coding, fitted, compared, kernel, counts, lambda_step: 2, seed }
+        // A λ that the spec does not give is searched once more for the candidate that is kept.
+        let lambdas = spec.compared_lambdas(run.rows.count(Part::Training), 2);
+        Self { run, coding, fitted, compared, kernel, counts, lambdas, seed }
     }
 
     /// The multiple of `bandwidth` with the smallest leave-one-out error.
@@ -142,8 +143,7 @@ impl<'a> RoundRows<'a> {
         let equations = gram.into_normal_equations();
         let path = RidgePath::new(&equations, run.threads);
         let rows = CodedRows { run, inputs, coding };
-        let lambdas: Vec<f64> = lambda_grid(Precision::Double, None).into_iter().step_by(self.lambda_step).collect();
-        let best = *rows.search_lambda::<f64>(&map, &path, (&self.fitted, &target_mean), &lambdas)?.best();
+        let best = *rows.search_lambda::<f64>(&map, &path, (&self.fitted, &target_mean), &self.lambdas)?.best();
         let weights = path.solution(&equations, best.lambda, run.threads)?.weights;
         let error = best.loo_mse.unwrap_or(f64::INFINITY);
         Ok(Solved { map, path, target_mean, lambda: best.lambda, error, weights })
@@ -201,7 +201,7 @@ impl<'a> RoundRows<'a> {
                 for gradient in gradients.at(inputs.prepare(block.inputs()).view()) {
                     let gradient = gradient * roots.view().insert_axis(Axis(1));
                     if wanted == MetricKind::Full {
-                        *sums += &gradient.t().dot(&gradient);
+                        *sums += &product_in_strips(gradient.t(), gradient.view());
                     } else {
                         *sums += &(&gradient * &gradient).sum_axis(Axis(0)).insert_axis(Axis(1));
                     }

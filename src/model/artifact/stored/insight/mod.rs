@@ -3,5 +3,8 @@
 /// The curves of single rows.
 pub(in crate::model::artifact) mod individual_curves;
 
+/// A sample of held-out rows.
+pub(in crate::model::artifact) mod held_out;
+
 /// Errors over folds.
 pub(in crate::model::artifact) mod cross_validation;
