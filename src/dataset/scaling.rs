@@ -67,11 +67,6 @@ impl ColumnMoments {
         self.missing
     }
 
-    /// The smallest and the largest value; the first is above the second where there is none.
-    pub fn range(&self) -> (f64, f64) {
-        (self.min, self.max)
-    }
-
     /// Mean of the values that are not missing.
     pub fn mean(&self) -> f64 {
         self.mean

@@ -52,7 +52,7 @@ impl Run<'_> {
         )?;
         let [inputs, targets] = [inputs, targets].map(|sums| sums.iter().map(MomentSums::moments).collect::<Vec<_>>());
         if part == Part::Training {
-            let _ = self.target_ranges.set(targets.iter().map(ColumnMoments::range).collect());
+            let _ = self.target_ranges.set(targets.iter().map(|target| target.range().unwrap_or_default()).collect());
         }
         Ok((inputs, targets))
     }
