@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving clean image test-docker reproduce
+.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages clean image test-docker reproduce
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -107,6 +107,9 @@ bench: deps ## Print the measured tables behind our numerical choices; BOCHNER_D
 
 bench-serving: deps ## Requests per second, latency and memory of serving, against a bare handler; two cores, 15 minutes
 	cargo bench --locked --bench serving
+
+bench-pages: build ## Milliseconds of each page of the console with 1,000 models and 10,000 jobs
+	python3 -B benches/pages/run.py --binary $(BINARY)
 
 bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHNER_DATA=folder for classifiers, exact solves and certificates
 	test -x target/peers/bin/python || python3 -m venv target/peers

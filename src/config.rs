@@ -44,12 +44,6 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_ALLOWED_HOSTS", value_delimiter = ',', value_parser = host_name)]
     pub allowed_hosts: Vec<String>,
 
-    /// Origins whose web pages may send requests and read the answers, separated by commas, as browsers write them:
-    /// https://app.example, or http://localhost:3000. Each is listed in full, there is no *. Such pages send a key in a
-    /// header; cookies never count. Without it no page of another origin reads an answer.
-    #[arg(long, env = "BOCHNER_CORS_ORIGINS", value_delimiter = ',', value_parser = web_origin)]
-    pub cors_origins: Vec<String>,
-
     /// Let clients load and unload models by /v2/repository/models/{model}/load and unload. An unloaded model answers
     /// nobody.
     #[arg(long, env = "BOCHNER_ALLOW_MODEL_CONTROL")]
@@ -317,30 +311,6 @@ fn host_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The origin of web pages, as browsers write it in `Origin`: in lower case, without a default port, path or `/`.
-fn web_origin(text: &str) -> Result<String, String> {
-    let origin = text.trim().to_ascii_lowercase();
-    let refusal =
-        || "write an origin in full, such as https://app.example or http://localhost:3000; * is not one".into();
-    let (scheme, authority) = origin.split_once("://").ok_or_else(refusal)?;
-    let default_port = match scheme {
-        "http" => ":80",
-        "https" => ":443",
-        _ => return Err(refusal()),
-    };
-    let authority = authority.strip_suffix(default_port).unwrap_or(authority);
-    let host_length = if authority.starts_with('[') {
-        authority.find(']').ok_or_else(refusal)? + 1
-    } else {
-        authority.find(':').unwrap_or(authority.len())
-    };
-    let (host, port) = authority.split_at(host_length);
-    let is_port =
-        |port: &str| port.parse::<u16>().is_ok_and(|number| number > 0) && port.bytes().all(|b| b.is_ascii_digit());
-    let port_fits = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
-    if port_fits && host_name(host).is_ok() { Ok(format!("{scheme}://{authority}")) } else { Err(refusal()) }
-}
-
 fn at_least_one(text: &str) -> Result<usize, String> {
     at_least(1, text)
 }
@@ -387,42 +357,6 @@ mod tests {
         }
         for wrong in ["", "MiB", "1.5GiB", "3 parsecs", "99999999999GiB"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn origins_are_whole_and_written_as_browsers_do() {
-        for (text, origin) in [
-            ("https://app.example", "https://app.example"),
-            (" HTTPS://App.Example:443", "https://app.example"),
-            ("http://localhost:3000", "http://localhost:3000"),
-            ("http://[::1]:80", "http://[::1]"),
-            ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
-        ] {
-            assert_eq!(web_origin(text), Ok(origin.to_owned()), "{text}");
-        }
-        for wrong in [
-            "",
-            "*",
-            "null",
-            "app.example",
-            "//app.example",
-            "https://",
-            "https://*",
-            "https://*.example",
-            "https://app.example/",
-            "https://app.example/path",
-            "https://user@app.example",
-            "https://app.example:",
-            "https://app.example:0",
-            "https://app.example:+1",
-            "https://app.example:99999",
-            "https://app.example:1:2",
-            "ftp://app.example",
-            "https://[::1",
-            "https://::1",
-        ] {
-            assert!(web_origin(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -20,6 +20,7 @@ HEAD = """# Accuracy
 its results (`benches/accuracy/results.csv`, one line a fit). Nothing in the sections up to "A learned metric" is written by
 hand.
 
+<!-- not run: hours, with public tables that are not in the repository -->
 ```sh
 make bench-accuracy BOCHNER_DATA=folder      # tables as NAME.csv.gz, numbers only, the target last
 ```
@@ -42,6 +43,7 @@ TAIL = """
 features. It also prints which metric was kept, its effective rank, the leave-one-out error of every round and the seconds of
 each stage.
 
+<!-- not run: needs public tables that are not in the repository -->
 ```sh
 BOCHNER_DATA=folder cargo bench --bench metric                                  # tables as name.csv.gz, target last
 BOCHNER_DATA=folder BOCHNER_TABLES=airfoil,concrete BOCHNER_SEEDS=5 cargo bench --bench metric

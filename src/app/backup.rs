@@ -41,17 +41,17 @@ pub enum CopyError {
 /// Tables and artifacts never change once they are there, so hard links of them will do where both folders are on one
 /// file system. The copy is then read and compared with its checksums; what is damaged or missing in `data_dir` is among
 /// the problems.
-pub fn backup(data_dir: &Path, target: &Path) -> Result<Examination, CopyError> {
+pub fn backup(data_dir: &Path, target: &Path, progress: &dyn Fn(u64, u64)) -> Result<Examination, CopyError> {
     check_folders(data_dir, target)?;
     make_folder(target)?;
     let (source, copy) = (DataDir::at(data_dir), DataDir::open(target)?);
     let mut missing_before = Vec::new();
     for _ in 0..MOST_ATTEMPTS {
         Database::copy(&source.database(), &copy.database())?;
-        let missing = copy_files(&source, &copy, link_or_copy)?;
+        let missing = copy_files(&source, &copy, link_or_copy, progress)?;
         // What is missing was deleted meanwhile, with its entry; or it was missing before.
         if missing.is_empty() || missing == missing_before {
-            return Ok(examine(target, true)?);
+            return Ok(examine(target, true, progress)?);
         }
         missing_before = missing;
     }
@@ -59,13 +59,13 @@ pub fn backup(data_dir: &Path, target: &Path) -> Result<Examination, CopyError> 
 }
 
 /// Makes the data directory `data_dir` from a copy, which stays as it is.
-pub fn restore(copy: &Path, data_dir: &Path) -> Result<Examination, CopyError> {
+pub fn restore(copy: &Path, data_dir: &Path, progress: &dyn Fn(u64, u64)) -> Result<Examination, CopyError> {
     check_folders(copy, data_dir)?;
     make_folder(data_dir)?;
     let (source, target) = (DataDir::at(copy), DataDir::open(data_dir)?);
     Database::copy(&source.database(), &target.database())?;
-    copy_files(&source, &target, copy_whole)?;
-    Ok(examine(data_dir, false)?)
+    copy_files(&source, &target, copy_whole, progress)?;
+    Ok(examine(data_dir, false, progress)?)
 }
 
 fn check_folders(source: &Path, target: &Path) -> Result<(), CopyError> {
@@ -85,10 +85,14 @@ fn copy_files(
     source: &DataDir,
     copy: &DataDir,
     copy_file: impl Fn(&Path, &Path) -> io::Result<()>,
+    progress: &dyn Fn(u64, u64),
 ) -> Result<Vec<PathBuf>, CopyError> {
     let database = Database::open(&copy.database())?;
     let mut missing = Vec::new();
-    for (from, to) in known_files(source, copy, &database)? {
+    let files = known_files(source, copy, &database)?;
+    let total = files.len() as u64;
+    for (done, (from, to)) in files.into_iter().enumerate() {
+        progress(done as u64, total);
         match if to.exists() { Ok(()) } else { copy_file(&from, &to) } {
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(from),
             outcome => outcome?,

@@ -25,8 +25,8 @@ pub struct Examination {
 
 /// Reads every table and artifact of a data directory that no service uses. With `repair`, makes lost entries again
 /// from the files and moves files that nothing refers to, or that are damaged beyond use, to the quarantine; without,
-/// changes nothing.
-pub fn examine(data_dir: &Path, repair: bool) -> Result<Examination, StartError> {
+/// changes nothing. `progress` is told how many files of how many are done.
+pub fn examine(data_dir: &Path, repair: bool, progress: &dyn Fn(u64, u64)) -> Result<Examination, StartError> {
     let unusable = |cause| StartError::DataDir { path: data_dir.display().to_string(), cause };
     if !data_dir.is_dir() {
         return Err(unusable(io::Error::new(io::ErrorKind::NotFound, "there is no such directory")));
@@ -46,7 +46,7 @@ pub fn examine(data_dir: &Path, repair: bool) -> Result<Examination, StartError>
         }
         Err(other) => return Err(other),
     };
-    check_files(data_dir, database, repair, &mut examination)?;
+    check_files(data_dir, database, repair, (&mut examination, progress))?;
     Ok(examination)
 }
 
@@ -108,7 +108,7 @@ fn check_files(
     data_dir: &Path,
     database: Database,
     repair: bool,
-    examination: &mut Examination,
+    (examination, progress): (&mut Examination, &dyn Fn(u64, u64)),
 ) -> Result<(), StartError> {
     let unusable = |cause| StartError::DataDir { path: data_dir.display().to_string(), cause };
     let directory = DataDir::at(data_dir);
@@ -128,11 +128,13 @@ fn check_files(
     } else {
         (DatasetStore::new(directory.clone(), database.clone()), ModelRegistry::new(directory, database)?)
     };
-    for dataset in datasets.list(None, usize::MAX)? {
-        examination.datasets += 1;
-        examination.problems.extend(datasets.verify(&dataset).err().map(|error| error.to_string()));
+    let (tables, versions) = (datasets.list(None, usize::MAX)?, registry.list(None));
+    let total = (tables.len() + versions.len()) as u64;
+    for (done, dataset) in tables.iter().enumerate() {
+        progress(done as u64, total);
+        examination.problems.extend(datasets.verify(dataset).err().map(|error| error.to_string()));
     }
-    let versions = registry.list(None);
+    examination.datasets = tables.len();
     examination.versions = versions.len();
     if repair {
         let damaged = registry.quarantine_damaged().into_iter();
@@ -140,8 +142,10 @@ fn check_files(
             .problems
             .extend(damaged.map(|error| format!("{error}; its file is in quarantine, if it was there")));
     } else {
-        let damaged = versions.iter().filter_map(|entry| registry.verify(entry).err());
-        examination.problems.extend(damaged.map(|error| error.to_string()));
+        for (done, entry) in versions.iter().enumerate() {
+            progress((tables.len() + done) as u64, total);
+            examination.problems.extend(registry.verify(entry).err().map(|error| error.to_string()));
+        }
     }
     Ok(())
 }

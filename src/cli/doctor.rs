@@ -1,5 +1,6 @@
 //! Check a data directory, and repair it.
 
+use super::progress::CountLine;
 use super::written;
 use crate::app::doctor::{Examination, examine};
 use std::fmt::Write as _;
@@ -12,7 +13,10 @@ const PROBLEMS: u8 = 3;
 
 /// Prints what is wrong and what was repaired; exits with 0 if nothing is wrong (any more).
 pub(super) fn doctor(data_dir: &Path, repair: bool) -> Result<ExitCode, String> {
-    report(&examine(data_dir, repair).map_err(|error| error.to_string())?)
+    let line = CountLine::start("files", true);
+    let found = examine(data_dir, repair, &|done, total| line.show(done, total));
+    drop(line);
+    report(&found.map_err(|error| error.to_string())?)
 }
 
 /// Prints what was found in a data directory.

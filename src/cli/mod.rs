@@ -6,6 +6,9 @@ mod serve;
 /// Ask a running service whether it is ready.
 mod healthcheck;
 
+/// A tour of the service.
+mod demo;
+
 /// Describe a model file.
 mod inspect;
 
@@ -43,6 +46,7 @@ use crate::config::{self, Config};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use compare::CompareArguments;
+pub use demo::DemoArguments;
 pub use keys::KeysCommand;
 pub use predict::PredictArguments;
 pub use reproduce::ReproduceArguments;
@@ -66,6 +70,9 @@ pub struct Cli {
 pub enum Command {
     /// Run the HTTP service.
     Serve(Box<Config>),
+    /// A tour of the service: make a table, train on it, read the verdict, predict, with links to the console. Everything is in a
+    /// temporary folder.
+    Demo(DemoArguments),
     /// Exit with code 0 if a running service is ready, 1 if not. For container health checks.
     Healthcheck {
         /// Address that the service listens on.
@@ -176,6 +183,7 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let outcome = match self.command {
             Command::Serve(config) => serve::serve(*config).map(|()| ExitCode::SUCCESS),
+            Command::Demo(arguments) => demo::demo(&arguments),
             Command::Healthcheck { listen, tls_certificate } => {
                 healthcheck::healthcheck(listen, tls_certificate.as_deref()).map(|()| ExitCode::SUCCESS)
             }

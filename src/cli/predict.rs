@@ -1,5 +1,6 @@
 //! Predict the rows of a file with a model file, without a service: the same formats, the same numbers.
 
+use super::progress::CountedFile;
 use super::written;
 use crate::dataset::{ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
 use crate::model::{Predictor, read_artifact};
@@ -95,7 +96,7 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let source: Box<dyn Read> = if arguments.data == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
-        Box::new(File::open(&arguments.data).map_err(|error| at(&arguments.data, &error))?)
+        Box::new(CountedFile::new(File::open(&arguments.data).map_err(|error| at(&arguments.data, &error))?))
     };
     let unreadable = |error: io::Error| at(&arguments.data, &encoding.unreadable(&error));
     let source = encoding.decoder(source).map_err(unreadable)?;

@@ -45,6 +45,37 @@ impl ProgressLine {
             bar.finish_and_clear();
         }
     }
+
+    /// How far a job of a service is, by its own account: its part, what it is at, and the seconds that are left.
+    pub(super) fn show(&self, fraction: f64, stage: &str, left: Option<f64>) {
+        let left = left.map(|left| format!(", about {left:.0} s left")).unwrap_or_default();
+        if let Some(bar) = &self.bar {
+            if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3}%  {msg}") {
+                bar.set_style(style);
+            }
+            bar.set_message(format!("{stage}{left}"));
+            return bar.set_position((fraction * self.total as f64) as u64);
+        }
+        let tenth = (fraction * TENTHS as f64) as usize;
+        if tenth > self.printed.fetch_max(tenth, Ordering::Relaxed) {
+            eprintln!("{:.0}%, {stage}{left}", 100.0 * fraction);
+        }
+    }
+}
+
+/// A stage of a job as people say it.
+pub(super) fn stage_in_words(stage: &str) -> &str {
+    match stage {
+        "scale" => "scaling the columns",
+        "search" => "searching kernel and λ",
+        "choose" => "choosing features",
+        "accumulate" => "reading rows",
+        "solve" => "solving",
+        "evaluate" => "measuring errors",
+        "certify" => "comparing with the exact method",
+        "publish" => "writing the model",
+        other => other,
+    }
 }
 
 impl Observer for ProgressLine {
@@ -63,6 +94,80 @@ impl Observer for ProgressLine {
 
     fn should_stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// How many files or bytes are done, on standard error: a bar on a terminal, and lines elsewhere once it takes long.
+pub(super) struct CountLine {
+    bar: Option<ProgressBar>,
+    /// What is counted.
+    unit: &'static str,
+    /// Tenths that were printed.
+    printed: AtomicUsize,
+    started: Instant,
+}
+
+impl CountLine {
+    /// Lines are printed after this time; what is quick needs none.
+    const LONG: Duration = Duration::from_secs(5);
+
+    /// A bar would come between lines of results on the same terminal, so that `with_bar` says whether there may be one.
+    pub(super) fn start(unit: &'static str, with_bar: bool) -> Self {
+        let bar = (with_bar && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let template = format!("{{bar:40}} {{percent:>3}}%  {{pos}} of {{len}} {unit}, about {{eta}} left");
+            bar.with_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        Self { bar, unit, printed: AtomicUsize::new(0), started: Instant::now() }
+    }
+
+    pub(super) fn show(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            return bar.set_position(done);
+        }
+        let tenth = if total == 0 { 0 } else { (done * TENTHS as u64 / total) as usize };
+        let elapsed = self.started.elapsed();
+        if elapsed >= Self::LONG && tenth > self.printed.fetch_max(tenth, Ordering::Relaxed) {
+            let seconds = elapsed.as_secs_f64();
+            let left = seconds * total.saturating_sub(done) as f64 / done.max(1) as f64;
+            eprintln!("{done} of {total} {}, {seconds:.0} s so far, about {left:.0} s left", self.unit);
+        }
+    }
+}
+
+impl Drop for CountLine {
+    /// Takes the bar away.
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A file that is read while its progress is shown.
+pub(super) struct CountedFile {
+    file: std::fs::File,
+    read: u64,
+    length: u64,
+    line: CountLine,
+}
+
+impl CountedFile {
+    /// Results that go to the terminal show themselves how far it is.
+    pub(super) fn new(file: std::fs::File) -> Self {
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        let line = CountLine::start("bytes", !std::io::stdout().is_terminal());
+        Self { file, read: 0, length, line }
+    }
+}
+
+impl std::io::Read for CountedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read += count as u64;
+        self.line.show(self.read, self.length.max(self.read));
+        Ok(count)
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) fn database() -> (tempfile::TempDir, Database) {
 }
 
 pub(super) fn wait_for(pool: &JobPool, id: &str, status: JobStatus) -> Job {
-    for _ in 0..2000 {
+    for _ in 0..30_000 {
         let job = pool.find(id).unwrap();
         if job.status == status {
             return job;

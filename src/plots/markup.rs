@@ -31,12 +31,41 @@ pub(super) fn number(value: f64) -> String {
         return "0".to_owned();
     }
     let magnitude = value.abs().log10().floor();
+    if !value.is_finite() {
+        return value.to_string();
+    }
     if !(-4.0..6.0).contains(&magnitude) {
-        return format!("{value:.2e}");
+        let scientific = format!("{value:.2e}");
+        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+        let power = format!("10{}", superscript(exponent));
+        return match mantissa.trim_end_matches('0').trim_end_matches('.') {
+            "1" => power,
+            "-1" => format!("-{power}"),
+            mantissa => format!("{mantissa}×{power}"),
+        };
     }
     let digits = (3.0 - magnitude).max(0.0) as usize;
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A whole number as an exponent.
+fn superscript(exponent: &str) -> String {
+    let raised = |digit: char| match digit {
+        '-' => '⁻',
+        '0' => '⁰',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '4' => '⁴',
+        '5' => '⁵',
+        '6' => '⁶',
+        '7' => '⁷',
+        '8' => '⁸',
+        '9' => '⁹',
+        other => other,
+    };
+    exponent.chars().map(raised).collect()
 }
 
 #[cfg(test)]
@@ -52,7 +81,7 @@ mod tests {
     fn numbers_are_short() {
         let shown: Vec<String> =
             [0.0, 20.0, 0.1, 0.123_456, 12_345.6, 1.5e-7, -0.5, 2e6].iter().map(|value| number(*value)).collect();
-        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.50e-7", "-0.5", "2.00e6"]);
+        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.5×10⁻⁷", "-0.5", "2×10⁶"]);
         assert_eq!((pixels(3.0), pixels(3.16)), ("3".to_owned(), "3.2".to_owned()));
     }
 }

@@ -79,7 +79,7 @@ impl MatrixChart {
         }
         for (column, name) in self.names.iter().take(count).enumerate() {
             let middle = FOOT + wide * (column as f64 + 0.5);
-            let room = (wide / 7.5) as usize;
+            let room = (wide / 8.5) as usize;
             writeln!(
                 svg,
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",

@@ -21,7 +21,7 @@ text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}.ti
 .paper{fill:var(--paper)}.grid{stroke:var(--faint)}.axis{stroke:var(--muted);fill:none}\
 .c0{fill:var(--c0);stroke:var(--c0)}.c1{fill:var(--c1);stroke:var(--c1)}.c2{fill:var(--c2);stroke:var(--c2)}\
 .c3{fill:var(--c3);stroke:var(--c3)}.c4{fill:var(--c4);stroke:var(--c4)}.c5{fill:var(--c5);stroke:var(--c5)}\
-.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 5}.bar{fill:none;stroke-width:1.5}.dots{fill-opacity:.7;stroke:none}.faint{stroke-opacity:.22;stroke-width:1}\
+.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 5}.bar{fill:none;stroke-width:1.5}.dots{fill-opacity:.7;stroke:none}.faint{stroke-opacity:.35;stroke-width:1}\
 </style>\n";
 
 /// The head of a document: title and description for readers who do not see it, the style, the paper and the title.

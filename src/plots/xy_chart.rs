@@ -191,10 +191,13 @@ fn ticks(scale: Scale, range: &Range, values: &[f64], wanted: usize) -> Vec<f64>
             };
             let enough = |ticks: &Vec<f64>| ticks.len() >= 3;
             let all = || with(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+            // Values that differ by a few percent have no round ratios between them.
+            let even = || Range::around(Scale::Linear, values.iter().copied()).round_ticks(4);
             Some(with(&[1.0]))
                 .filter(enough)
                 .or_else(|| Some(with(&[1.0, 2.0, 5.0])).filter(enough))
-                .unwrap_or_else(all)
+                .or_else(|| Some(all()).filter(enough))
+                .unwrap_or_else(|| even().into_iter().filter(|tick| *tick > 0.0 && within(tick)).collect())
         }
     }
 }
@@ -230,7 +233,16 @@ mod tests {
     fn powers_of_ten_are_ticks_where_ratios_are_distances_and_zeros_are_left_out() {
         let spots = vec![Spot::plain(1e-4, 0.0), Spot::plain(1e-4, 1.0), Spot::plain(1.0, 1e6)];
         let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
-        assert!(svg.contains(">0.001</text>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(
+            svg.contains(">0.001</text>")
+                && svg.contains(">10⁶</text>")
+                && !svg.contains("NaN")
+                && !svg.contains("inf"),
+            "{svg}"
+        );
+        let spots = vec![Spot::plain(1.0, 0.97), Spot::plain(10.0, 0.99)];
+        let close = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        assert!(close.contains(">0.98</text>"), "close values have ticks too: {close}");
         let empty = chart(Scale::Linear, vec![]).to_svg();
         assert!(empty.ends_with("</svg>\n") && !empty.contains("NaN"));
     }

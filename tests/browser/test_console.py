@@ -1,5 +1,8 @@
 """The console as a person uses it, in Debian's Chromium."""
 
+import base64
+import os
+import pathlib
 import time
 import urllib.error
 import urllib.parse
@@ -7,7 +10,7 @@ import urllib.request
 
 import pytest
 from axe_selenium_python import Axe
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -34,8 +37,11 @@ def wait(driver, what, seconds=120):
 
 def press(driver, label):
     xpath = f"//button[contains(normalize-space(), {label!r})] | //a[contains(normalize-space(), {label!r})]"
-    found = [item for item in driver.find_elements(By.XPATH, xpath) if item.is_displayed()]
-    assert found, f"no button '{label}' in {text(driver)}"
+    shown = lambda d: [item for item in d.find_elements(By.XPATH, xpath) if item.is_displayed()]
+    try:
+        found = wait(driver, shown, 10)  # a page that has just come may not be laid out yet
+    except TimeoutException:
+        raise AssertionError(f"no button '{label}' in {text(driver)}") from None
     driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found[0])
     found[0].click()
 
@@ -51,7 +57,7 @@ def upload(driver, address, name):
     wait(driver, lambda d: "/datasets/ds-" in url(d))
 
 
-def train(driver, address, model, script=True):
+def train(driver, address, model, script=True, count=32):
     """From the page of the dataset to the page of the model."""
     press(driver, "Train on this table")
     wait(driver, lambda d: "/train" in d.current_url)
@@ -60,7 +66,7 @@ def train(driver, address, model, script=True):
     field.send_keys(model)
     features = driver.find_element(By.ID, "features")
     features.clear()
-    features.send_keys("32")
+    features.send_keys(str(count))
     press(driver, "What will it take?")
     wait(driver, lambda d: "Training rows" in text(d))
     assert "What can be proved in advance" in text(driver)
@@ -230,6 +236,22 @@ def test_every_page_can_be_read_by_everybody(service, dark):
                 check_accessible(driver)
                 shoot(driver, width, f"{page.split('?')[0].rsplit('/', 1)[1][:12] or 'start'}-{width}-{scheme}")
         check_quiet(driver, service)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_picture_of_the_readme(service, dark):
+    """The verdict of a model. `BOCHNER_README_PICTURES=docs` writes it where the README has it."""
+    with browser(dark=dark) as driver:
+        upload(driver, service, "houses")
+        train(driver, service, "houses", count=256)
+        assert "Verdict" in text(driver)
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1200, "height": 960, "deviceScaleFactor": 1, "mobile": False})
+        picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "webp", "quality": 82})["data"]
+        folder = pathlib.Path(os.environ.get("BOCHNER_README_PICTURES", SCREENSHOTS))
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"console-{'dark' if dark else 'light'}.webp"
+        file.write_bytes(base64.b64decode(picture))
+        assert 10_000 < file.stat().st_size < 150_000, "a picture with something on it, and small"
 
 
 def test_the_keyboard_reaches_everything_in_order(service):

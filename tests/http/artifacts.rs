@@ -299,7 +299,7 @@ async fn a_file_that_is_missing_is_not_a_version_that_is_missing() {
     for file in service.files("artifacts") {
         std::fs::remove_file(file).unwrap();
     }
-    service.get(ARTIFACT).await.refused(500, "internal");
+    service.get(ARTIFACT).await.refused(500, "model_damaged");
     service.get("/api/v1/models/waves/versions/1").await.ok(200);
     service.call("DELETE", "/api/v1/models/waves/versions/1").await.ok(204);
     service.get(ARTIFACT).await.refused(404, "model_not_found");

@@ -28,7 +28,7 @@ async fn an_exact_model_is_trained_and_served() {
     assert_eq!(alone["predictions"][0], exact[7]["value"]);
 
     let model = service.get("/api/v1/models/exact").await.ok(200)["latest"].clone();
-    assert_eq!(model["outputs"], json!(["value", "interval"]));
+    assert_eq!(model["outputs"], json!(["value", "interval", "in_range", "warnings"]));
     assert_eq!(model["shapes"], json!({"inputs": 5, "features": 240, "draws": 240}));
     let answer = service.get("/api/v1/models/exact/guarantees?all=true").await.ok(200);
     for guarantee in answer["guarantees"].as_array().unwrap().iter().filter(|found| found["id"] != "conformal") {

@@ -148,3 +148,37 @@ fn what_cannot_be_written_is_an_error_unless_nobody_reads() {
         assert_eq!((output.status.code(), text.as_str()), (Some(0), ""), "{format}");
     }
 }
+
+#[test]
+fn the_demo_walks_from_a_table_to_a_prediction_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+        command.args(["demo", "--exit"]).env("TMPDIR", folder.path()).current_dir(folder.path()).output().unwrap()
+    };
+    let output = demo();
+    let text = printed(&output);
+    for part in [
+        "1. A table of 1200 hours",
+        "hour,temperature,wind,weather,holiday,rentals",
+        "2. Train",
+        "Trained on 960 rows",
+        "3. The verdict",
+        "proved: ",
+        "4. Predict",
+        "with probability at least 95%",
+        "/models/bicycles/try",
+    ] {
+        assert!(text.contains(part), "'{part}' in {text}");
+    }
+    assert_eq!(text.matches("http://127.0.0.1:").count(), 6, "{text}");
+    // More rentals in the morning than at night, as the table was made.
+    let rentals = |line: &str| {
+        let line = text.lines().find(|found| found.contains(line)).unwrap_or_else(|| panic!("{line} in {text}"));
+        line.split(": ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(rentals("At 8 o'clock") > 2.0 * rentals("At 23 o'clock"), "{text}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the temporary folder is removed");
+    let progress = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!progress.contains('\u{1b}'), "no escape codes outside of a terminal: {progress}");
+}

@@ -222,7 +222,7 @@ async fn numbers_of_a_classifier_are_those_of_its_report_and_the_rest_says_why_n
     let roc = data(&service, "/api/v1/models/kinds/plots/roc").await;
     let curve: Vec<(f64, f64)> = roc
         .iter()
-        .filter(|row| row[0].as_str().unwrap().starts_with("low (area 0."))
+        .filter(|row| row[0].as_str().unwrap().starts_with("low (0."))
         .map(|row| (row[1].as_f64().unwrap(), row[2].as_f64().unwrap()))
         .collect();
     let area: f64 = curve.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum();

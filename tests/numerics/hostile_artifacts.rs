@@ -289,13 +289,13 @@ fn damaged_sections_are_refused_by_name() {
     let sections = sections(&good);
     let tags: Vec<&str> = sections.iter().map(|(tag, _)| tag.as_str()).collect();
     let all = [
-        "HEAD", "INPT", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS", "HELD", "CHOI",
-        "DIST",
+        "HEAD", "INPT", "RANG", "FEAT", "WGHT", "SPRD", "EBAR", "INTV", "STAT", "ORIG", "REPT", "EVID", "MEAS", "HELD",
+        "CHOI", "DIST",
     ];
     assert_eq!(tags, all);
     for (tag, range) in &sections {
         let without = [&good[..range.start], &good[range.end..]].concat();
-        if ["SPRD", "EBAR", "STAT", "EVID", "HELD", "CHOI", "DIST"].contains(&tag.as_str()) {
+        if ["RANG", "SPRD", "EBAR", "STAT", "EVID", "HELD", "CHOI", "DIST"].contains(&tag.as_str()) {
             let mut without = without;
             seal(&mut without);
             use_it(decode(&without).unwrap());

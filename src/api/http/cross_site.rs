@@ -42,7 +42,7 @@ impl AllowedHosts {
         Self {
             names: config.allowed_hosts.clone(),
             listen: config.listen.ip().to_canonical(),
-            cors: CorsOrigins::new(&config.cors_origins),
+            cors: CorsOrigins::new(&config.access.cors_origins),
         }
     }
 

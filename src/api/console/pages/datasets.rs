@@ -13,6 +13,7 @@ use axum::extract::{Multipart, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A table of 800 houses, so that everything can be tried at once.
 const SAMPLE: &str = include_str!("../../../../examples/houses.csv");
@@ -25,6 +26,8 @@ struct DatasetRow {
     target: String,
     size: String,
     created: String,
+    /// Whether a newer table has taken over its name.
+    is_replaced: bool,
 }
 
 #[derive(Template)]
@@ -56,7 +59,9 @@ async fn page(
     let frame = Frame::load(api, backend, "Datasets", Section::Datasets).await?;
     let after = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
     let found = api.get(&format!("/api/v1/datasets?limit=50{after}")).await?;
-    let row = |item: &Value| DatasetRow {
+    let mut seen = HashSet::new();
+    let mut row = |item: &Value| DatasetRow {
+        is_replaced: !seen.insert(text(&item["name"])),
         id: text(&item["id"]),
         name: text(&item["name"]),
         rows: count(item["rows"].as_u64().unwrap_or(0)),
@@ -68,7 +73,7 @@ async fn page(
     let status = refusal.as_ref().map_or(StatusCode::OK, |refusal| refusal.status);
     let page = DatasetsPage {
         frame,
-        datasets: items(&found["datasets"]).map(row).collect(),
+        datasets: items(&found["datasets"]).map(&mut row).collect(),
         next: found["next_cursor"].as_str().map(segment),
         is_first: cursor.is_none(),
         refusal,

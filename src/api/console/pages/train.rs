@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A field with a fixed set of values.
 struct Choice {
@@ -202,12 +202,15 @@ async fn page(
 ) -> Result<Response, Refusal> {
     let frame = Frame::load(api, backend, "Train a model", Section::Train).await?;
     let found = api.get("/api/v1/datasets?limit=200").await?;
-    let datasets: Vec<(String, String)> =
+    let mut datasets: Vec<(String, String)> =
         items(&found["datasets"]).map(|item| (text(&item["id"]), text(&item["name"]))).collect();
     let value = |name: &str| fields.get(name).cloned().unwrap_or_default();
     let choice = |(name, label, help, options)| Choice { name, label, help, options, chosen: value(name) };
     let chosen = value("dataset");
     let named = datasets.iter().find(|(id, name)| *id == chosen || *name == chosen).cloned();
+    // Of tables with one name only the newest is meant, unless an older one was chosen.
+    let mut seen = HashSet::new();
+    datasets.retain(|(id, name)| seen.insert(name.clone()) || *id == chosen);
     let is_sent = fields.contains_key("features");
     let status = refusal.as_ref().map_or(StatusCode::OK, |refusal| refusal.status);
     let page = TrainPage {

@@ -168,6 +168,6 @@ pub(super) fn interval_width(model: &FittedModel) -> Result<Plot, Absent> {
             .to_owned(),
         x: Axis { label: "probability of containing the target".to_owned(), scale: Scale::Linear },
         y: Axis { label: label.to_owned(), scale: Scale::Linear },
-        traces: vec![Trace { name: "Proved width".to_owned(), drawing: Drawing::Line, spots }],
+        traces: vec![Trace { name: "Proved width".to_owned(), drawing: Drawing::Curve, spots }],
     }))
 }

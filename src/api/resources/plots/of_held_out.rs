@@ -10,7 +10,7 @@ const NOT_KEPT: &str = "this version keeps no held-out rows; train it again with
 const LEVELS: [u32; 12] = [50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 98, 99];
 
 /// Labels that are drawn: those with most held-out rows.
-const MOST_LABELS: usize = 6;
+const MOST_LABELS: usize = 4;
 
 /// The z of a 95% interval.
 const Z: f64 = 1.959_964;
@@ -128,13 +128,13 @@ pub(super) fn roc(model: &FittedModel) -> Result<Plot, Absent> {
     let found = rankings(model)?;
     let held_out = rows_in_words(model, model.held_out.as_ref().map_or(0, |sample| sample.count(&model.head)));
     let curve = |ranking: &LabelRanking| Trace {
-        name: format!("{} (area {})", ranking.label, number(ranking.roc_area)),
+        name: format!("{} ({})", shortened(&ranking.label), number(ranking.roc_area)),
         drawing: Drawing::Curve,
         spots: ranking.roc.iter().map(|(x, y)| Spot::plain(*x, *y)).collect(),
     };
     let description = format!(
         "For every threshold, the share of rows of {} that is found by the share of other rows that is mistaken for it, on \
-         {held_out}. A coin follows the dashed line.",
+         {held_out}; the area under the curve is in parentheses. A coin follows the dashed line.",
         labels_in_words(model, found.len())
     );
     Ok(Plot::Xy(XyChart {
@@ -151,7 +151,7 @@ pub(super) fn precision_recall(model: &FittedModel) -> Result<Plot, Absent> {
     let found = rankings(model)?;
     let held_out = rows_in_words(model, model.held_out.as_ref().map_or(0, |sample| sample.count(&model.head)));
     let curve = |ranking: &LabelRanking| Trace {
-        name: format!("{} (average {})", ranking.label, number(ranking.average_precision)),
+        name: format!("{} ({})", shortened(&ranking.label), number(ranking.average_precision)),
         drawing: Drawing::Curve,
         spots: ranking.precision_recall.iter().map(|(x, y)| Spot::plain(*x, *y)).collect(),
     };
@@ -165,7 +165,7 @@ pub(super) fn precision_recall(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let description = format!(
         "For every threshold, the share of right ones among the rows that are given {} by the share of its rows that is \
-         found, on {held_out}.{guess}",
+         found, on {held_out}; the average precision is in parentheses.{guess}",
         labels_in_words(model, found.len())
     );
     Ok(Plot::Xy(XyChart {
@@ -225,6 +225,12 @@ fn wilson(share: f64, n: f64) -> (f64, f64) {
     let centre = (share + square / (2.0 * n)) / (1.0 + square / n);
     let half = Z / (1.0 + square / n) * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
     ((centre - half).max(0.0), (centre + half).min(1.0))
+}
+
+/// A label that leaves room for its figure in the legend.
+fn shortened(label: &str) -> String {
+    const MOST: usize = 20;
+    if label.chars().count() <= MOST { label.to_owned() } else { label.chars().take(MOST - 1).chain(['…']).collect() }
 }
 
 /// With three digits behind the point at most.

@@ -160,7 +160,8 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
     let numbers =
         |values: &Value| values.as_array().into_iter().flatten().filter_map(Value::as_f64).collect::<Vec<f64>>();
     let title = format!("Partial dependence on {name}");
-    let description = format!("The mean prediction over training rows if {name} had each value.");
+    let shown = if model.head.labels().is_some() { "mean decision value" } else { "mean prediction" };
+    let description = format!("The {shown} over training rows if {name} had each value.");
     if points.iter().all(|point| point.is_number()) {
         let trace = |(output, values): (&String, &Value)| {
             let spots = points.iter().filter_map(|point| point.as_f64()).zip(numbers(values));
@@ -169,7 +170,7 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
         };
         let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
         let traces = curves.map(trace).collect();
-        let (x, y) = (axis(name), axis("mean prediction"));
+        let (x, y) = (axis(name), axis(shown));
         return Ok(Plot::Xy(XyChart { title, description, x, y, traces }));
     }
     let several = dependence["outputs"].as_object().is_some_and(|outputs| outputs.len() > 1);
@@ -181,5 +182,5 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
             bars.push(Bar { name, value, error: 0.0 });
         }
     }
-    Ok(Plot::Bars(BarChart { title, description, label: "mean prediction".to_owned(), bars }))
+    Ok(Plot::Bars(BarChart { title, description, label: shown.to_owned(), bars }))
 }
