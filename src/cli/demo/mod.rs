@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
-use table::{EVENING, MORNING, ROWS, TARGET, made_table};
+use table::{MORNING, NIGHT, ROWS, TARGET, made_table};
 use tokio::net::TcpListener;
 
 /// How often the job is looked at.
@@ -106,7 +106,7 @@ impl Tour {
         say(
             "\n2. Train kernel ridge regression on random features. Every setting has a default; here, 256 features.\n",
         )?;
-        let request = r#"{"model":"bicycles","dataset":"bicycles","spec":{"effort":"fast","kernel":{"bandwidth":"search"},"features":{"count":512},"explanations":true}}"#;
+        let request = r#"{"model":"bicycles","dataset":"bicycles","spec":{"effort":"fast","features":{"count":256},"explanations":true}}"#;
         let job = self.client.post("/api/v1/jobs", "application/json", request)?;
         let path = format!("/api/v1/jobs/{}", plain(&job["id"]));
         let line = ProgressLine::start("percent", 100);
@@ -157,12 +157,12 @@ impl Tour {
     }
 
     fn predict(&self) -> Result<(), String> {
-        let request = format!(r#"{{"records":[{MORNING},{EVENING}],"outputs":["value","interval"]}}"#);
+        let request = format!(r#"{{"records":[{MORNING},{NIGHT}],"outputs":["value","interval"]}}"#);
         let path = "/api/v1/models/bicycles/predict";
         let answer = self.client.post(path, "application/json", &request)?;
         let mut text = String::from("\n4. Predict\n\n");
         for (name, found) in
-            ["8 o'clock", "23 o'clock"].into_iter().zip(answer["predictions"].as_array().into_iter().flatten())
+            ["8 o'clock", "2 o'clock"].into_iter().zip(answer["predictions"].as_array().into_iter().flatten())
         {
             let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
             let _ = writeln!(

@@ -8,9 +8,9 @@ pub(super) const ROWS: usize = 1200;
 /// The column to predict.
 pub(super) const TARGET: &str = "rentals";
 
-/// A typical row, and the same an evening later in the day.
+/// A typical row, and the same in the night.
 pub(super) const MORNING: &str = r#"{"hour":8,"temperature":18,"wind":10,"weather":"clear","holiday":false}"#;
-pub(super) const EVENING: &str = r#"{"hour":23,"temperature":18,"wind":10,"weather":"clear","holiday":false}"#;
+pub(super) const NIGHT: &str = r#"{"hour":2,"temperature":18,"wind":10,"weather":"clear","holiday":false}"#;
 
 /// CSV with numbers, text, truth values and a few missing cells. The same seed is the same table.
 pub(super) fn made_table(seed: u64) -> String {
@@ -22,7 +22,7 @@ pub(super) fn made_table(seed: u64) -> String {
         let wind = (4.0 + 8.0 * numbers.next() + 6.0 * numbers.next()).max(0.0);
         let weather = ["clear", "clear", "cloudy", "rain"][(numbers.next() * 4.0) as usize % 4];
         let holiday = numbers.next() < 0.3;
-        let rentals = rentals(hour, temperature, wind, weather, holiday) + 9.0 * numbers.normal();
+        let rentals = rentals(hour, temperature, wind, weather, holiday) + 5.0 * numbers.normal();
         // A thermometer that fails now and then.
         let measured = if row % 60 == 17 { String::new() } else { format!("{temperature:.1}") };
         // Writing to a string cannot fail.
@@ -34,16 +34,12 @@ pub(super) fn made_table(seed: u64) -> String {
 /// Two rush hours on working days, one long afternoon on holidays; people like it warm, dry and calm.
 fn rentals(hour: f64, temperature: f64, wind: f64, weather: &str, holiday: bool) -> f64 {
     let bump = |centre: f64, width: f64| (-((hour - centre) / width).powi(2) / 2.0).exp();
-    let clock = if holiday {
-        90.0 * bump(14.5, 3.5)
-    } else {
-        80.0 * bump(8.0, 1.5) + 100.0 * bump(17.5, 2.0) + 25.0 * bump(13.0, 3.0)
-    };
-    let warmth = 0.35 + 0.65 / (1.0 + (-(temperature - 10.0) / 4.0).exp());
+    let clock = if holiday { 90.0 * bump(14.5, 4.5) } else { 80.0 * bump(8.0, 3.0) + 100.0 * bump(17.5, 3.5) };
+    let warmth = 0.35 + 0.65 / (1.0 + (-(temperature - 10.0) / 6.0).exp());
     let sky = match weather {
         "clear" => 1.0,
         "cloudy" => 0.85,
-        _ => 0.45,
+        _ => 0.55,
     };
     (8.0 + clock) * warmth * sky * (1.0 - 0.012 * wind)
 }
