@@ -5,6 +5,7 @@
 use bochner::features::{FeatureMap, Frequencies, Kernel, MapKind, Sampling};
 use bochner::linalg::{PackedRows, Real, add_outer_products, lower_factor, use_one_blas_thread};
 use bochner::model::Predictor;
+use bochner::sums::GridInt;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, s};
 use serde_json::json;
@@ -15,11 +16,14 @@ use synthetic::{Synthetic, fit};
 mod synthetic;
 mod trainer;
 
-const REPETITIONS: usize = 9;
+const REPETITIONS: usize = 15;
+
+/// Multiples of the grid of a sum in 1: what many repetitions reach stays below 2^62.
+const GRID: f64 = (1_u64 << 54) as f64;
 
 fn main() {
     use_one_blas_thread();
-    println!("sum of outer products of 2,048 rows in f32, one thread, against ssyrk; ours ends in f64");
+    println!("sum of outer products of 2,048 rows in f32, one thread, against ssyrk; ours ends on a grid of 64 bits");
     for s in [512, 1_024, 2_048, 4_096] {
         gram(s);
     }
@@ -51,15 +55,52 @@ fn gram(s: usize) {
     const ROWS: usize = 512;
     let rows = Array2::from_shape_fn((BLOCKS * ROWS, s), |(i, j)| ((i * 7 + j * 13) as f32).cos() / 32.0);
     let mut blocks: Vec<_> = (0..BLOCKS).map(|_| PackedRows::new(ROWS, s)).collect();
-    let (mut products, mut sums) = (Array2::<f32>::zeros((s, s)), Array2::<f64>::zeros((s, s)));
-    let [syrk, ours] = best([&mut || f32::rank_update(rows.view(), &mut products), &mut || {
+    let mut products = Array2::<f32>::zeros((s, s));
+    let (mut sums, mut plain) = (Array2::<i64>::zeros((s, s)), Array2::<Plain>::default((s, s)));
+    let mut pack = |blocks: &mut Vec<PackedRows<f32>>| {
         for (block, rows) in blocks.iter_mut().zip(rows.axis_chunks_iter(ndarray::Axis(0), ROWS)) {
             block.clear();
             rows.rows().into_iter().for_each(|row| block.push(row.to_slice().expect("row-major")));
         }
-        add_outer_products(&blocks.iter().collect::<Vec<_>>(), &mut sums, 1);
+    };
+    pack(&mut blocks);
+    let packed: Vec<_> = blocks.iter().collect();
+    let [grid, in_f64] = best([&mut || assert!(add_outer_products(&packed, &mut sums, GRID, 1)), &mut || {
+        assert!(add_outer_products(&packed, &mut plain, 1.0, 1));
+    }]);
+    let [syrk, ours] = best([&mut || f32::rank_update(rows.view(), &mut products), &mut || {
+        pack(&mut blocks);
+        assert!(add_outer_products(&blocks.iter().collect::<Vec<_>>(), &mut sums, GRID, 1));
     }]);
     println!("  s = {s}: ssyrk {:.1} ms, ours {:.1} ms, ratio {:.2}", 1e3 * syrk, 1e3 * ours, ours / syrk);
+    println!("    added on the grid {:.2} ms, in f64 {:.2} ms, ratio {:.3}", 1e3 * grid, 1e3 * in_f64, grid / in_f64);
+}
+
+/// Sums in f64 by the same kernel: what the grid is compared with.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Plain(f64);
+
+#[allow(clippy::inline_always)] // as the integers
+impl GridInt for Plain {
+    const LIMIT: i32 = 1000;
+
+    #[inline(always)]
+    fn rounded(value: f64) -> Self {
+        Self(value)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    fn fits(self) -> bool {
+        self.0.is_finite()
+    }
+
+    fn to_f64(self) -> f64 {
+        self.0
+    }
 }
 
 fn cholesky(s: usize) {

@@ -5,7 +5,7 @@
 
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling, Wave};
 use bochner::random::{Purpose, Stream};
-use bochner::solver::{BlockGram, Gram, RidgeSolution, solve_ridge};
+use bochner::solver::{BlockGram, GramGrid, GramSums, Reach, RidgeSolution, Width, solve_ridge};
 use ndarray::{Array1, Array2, Axis};
 
 const BLOCK_ROWS: usize = 2048; // as many as training sums in f32
@@ -45,13 +45,17 @@ fn data(n: usize, d: usize) -> (Array2<f64>, Array1<f64>) {
 
 fn fit<T: Wave>(map: &FeatureMap, x: &Array2<f64>, y: &Array1<f64>, lambda: f64) -> (RidgeSolution, Array1<f64>) {
     let projector = map.projector::<T>();
-    let mut gram = Gram::new(map.feature_count(), 1);
+    let target = y.iter().fold(0.0, |largest: f64, y| largest.max(y.abs()));
+    let feature = map.column_bound().expect("waves are bounded");
+    let reach = Reach { feature, weight: y.len() as f64, targets: vec![target] };
+    let mut sums = GramSums::new(map.feature_count(), GramGrid::new(&reach, Width::Narrow));
     let blocks = || x.axis_chunks_iter(Axis(0), BLOCK_ROWS);
     let features = |inputs: ndarray::ArrayView2<f64>| projector.transform(inputs);
     for (inputs, targets) in blocks().zip(y.axis_chunks_iter(Axis(0), BLOCK_ROWS)) {
-        gram.add(&[BlockGram::of(features(inputs), targets.insert_axis(Axis(1)), None)], 2);
+        let block = BlockGram::of(features(inputs), targets.insert_axis(Axis(1)), None);
+        sums.add(&[block], 2).expect("within the bounds");
     }
-    let solution = solve_ridge(&gram.into_normal_equations(), lambda, 2).expect("the ridge is positive");
+    let solution = solve_ridge(&sums.finish().into_normal_equations(), lambda, 2).expect("the ridge is positive");
     let predictions =
         blocks().flat_map(|inputs| features(inputs).mapv(T::to_f64).dot(&solution.weights.column(0))).collect();
     (solution, predictions)

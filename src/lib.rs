@@ -81,6 +81,10 @@ pub mod storage;
 /// What is wrong with a request, and where.
 mod request;
 
+/// Sums that are the same bits in any order.
+#[doc(hidden)]
+pub mod sums;
+
 /// Reproducible random numbers.
 #[doc(hidden)]
 pub mod random;

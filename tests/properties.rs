@@ -1,12 +1,17 @@
 //! Properties of the parsers: what is written is read back, the same in every format, and nothing makes them panic. The
-//! fuzz targets in `fuzz/` look for the same in more depth.
+//! fuzz targets in `fuzz/` look for the same in more depth. And of sums over rows: any partition, order and tree of merges
+//! gives the same bits.
 #![allow(clippy::unwrap_used)] // a test may panic
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::StreamWriter;
-use bochner::dataset::{CsvOptions, CsvTable};
+use bochner::dataset::{ColumnMoments, CsvOptions, CsvTable, MomentSums};
+use bochner::linalg::{BLOCKS_TOGETHER, Real};
 use bochner::model::{ARTIFACT_HEADER, FittedModel, decode, encode};
+use bochner::random::{Purpose, Stream};
 use bochner::serving::{Format, RowReader, RowScan, ScoringRequest, read_request};
+use bochner::solver::{BlockGram, GramGrid, GramSums, Reach, Width};
+use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -55,6 +60,45 @@ fn mixed_rows() -> impl Strategy<Value = Vec<MixedRow>> {
         (option::of(any::<f64>().prop_filter("JSON has finite numbers", |x| x.is_finite())), 0..4_usize, any::<bool>()),
         1..20,
     )
+}
+
+/// Merges two of the sums after the other, chosen by `picks`, until one is left.
+fn merged<S>(mut sums: Vec<S>, picks: &[usize], merge: impl Fn(&mut S, S)) -> S {
+    let mut picks = picks.iter().cycle();
+    let mut pick = |count: usize| picks.next().unwrap() % count;
+    while sums.len() > 1 {
+        let other = sums.swap_remove(pick(sums.len()));
+        let into = pick(sums.len());
+        merge(&mut sums[into], other);
+    }
+    sums.remove(0)
+}
+
+/// Whether the sums of blocks are the same bits in one go and by any tree of merges of its units.
+fn obeys_the_merge_laws<T: Real>(seed: u64, counts: (usize, usize, usize), wide: bool, picks: &[usize]) -> bool {
+    let (units, s, k) = counts;
+    let mut stream = Stream::new(seed, Purpose::Searches, 0);
+    let mut number = || (stream.uniform() - 0.5) * 10_f64.powi((stream.uniform() * 7.0) as i32);
+    let mut reach = Reach { feature: 0.0, weight: 0.0, targets: vec![0.0; k] };
+    let mut rows = |at: usize| {
+        let count = 1 + (seed as usize + 7 * at) % 9;
+        let features = Array2::from_shape_fn((count, s), |_| T::from_f64(number()));
+        let targets = Array2::from_shape_fn((count, k), |_| number());
+        let weights: Option<Vec<f64>> = (seed % 2 == 0).then(|| (0..count).map(|_| number().abs()).collect());
+        reach.include(&Reach::of(features.view(), targets.view(), weights.as_deref()));
+        (features, targets, weights)
+    };
+    let rows: Vec<_> = (0..units * BLOCKS_TOGETHER - seed as usize % BLOCKS_TOGETHER).map(&mut rows).collect();
+    let blocks: Vec<_> = rows.into_iter().map(|(psi, y, c)| BlockGram::of(psi, y.view(), c.as_deref())).collect();
+    let grid = GramGrid::new(&reach, if wide { Width::Wide } else { Width::Narrow });
+    let sum = |blocks: &[BlockGram<T>]| {
+        let mut sums = GramSums::new(s, grid.clone());
+        sums.add(blocks, 2).unwrap();
+        sums
+    };
+    let whole = sum(&blocks);
+    let units: Vec<_> = blocks.chunks(BLOCKS_TOGETHER).map(sum).collect();
+    whole == merged(units, picks, |sums, other| sums.merge(&other).unwrap())
 }
 
 fn arrow_stream(names: &[&str], columns: Vec<ArrayRef>) -> Vec<u8> {
@@ -178,5 +222,36 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] ^= 1 << bit;
         prop_assert!(decode(&bytes).is_err(), "byte {} of {}", at, bytes.len());
+    }
+
+    #[test]
+    fn gram_sums_are_the_same_for_any_partition_order_and_tree(
+        seed in any::<u64>(), counts in (1..9_usize, 1..70_usize, 0..4_usize), wide in any::<bool>(),
+        picks in vec(any::<usize>(), 1..40),
+    ) {
+        prop_assert!(obeys_the_merge_laws::<f64>(seed, counts, wide, &picks));
+        prop_assert!(obeys_the_merge_laws::<f32>(seed, counts, wide, &picks));
+    }
+
+    #[test]
+    fn moments_are_the_same_for_any_partition_order_and_tree(
+        blocks in vec(vec(any::<f64>().prop_filter("cells are finite or missing", |x| !x.is_infinite()), 0..20), 1..20),
+        picks in vec(any::<usize>(), 1..40),
+    ) {
+        let sum = |blocks: &[Vec<f64>]| {
+            let mut sums = MomentSums::EMPTY;
+            for block in blocks {
+                let mut moments = ColumnMoments::EMPTY;
+                block.iter().for_each(|value| moments.observe(*value));
+                sums.add(&moments);
+            }
+            sums
+        };
+        let parts: Vec<_> = blocks.chunks(2).map(sum).collect();
+        let merged = merged(parts, &picks, |sums, other| sums.merge(&other));
+        prop_assert_eq!(merged, sum(&blocks));
+        let (found, whole) = (merged.moments(), sum(&blocks).moments());
+        prop_assert_eq!(found.mean().to_bits(), whole.mean().to_bits());
+        prop_assert_eq!(found.variance().to_bits(), whole.variance().to_bits());
     }
 }

@@ -42,6 +42,9 @@ mod encoding;
 /// Centring and scaling of encoded inputs.
 mod scaling;
 
+/// Moments of columns that do not depend on the order of the rows' blocks.
+mod moment_sums;
+
 /// Columns of another table found by the names that a model knows.
 mod alignment;
 
@@ -60,9 +63,11 @@ pub use columns::ColumnOptions;
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
 pub use error::{DatasetError, Place, PlaceUnit};
 pub use expansion::COMPRESSION_RATIO;
+pub(crate) use formats::columnar::ColumnarTable;
 pub use formats::columnar::{ColumnarFormat, ReadFailure, read_columns, restrict};
 pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub use formats::upload_format::UploadFormat;
+pub use moment_sums::MomentSums;
 pub use parts::{
     HeldOut, Part, TooFewUnits, UnitOrder, fold_units, folds, keep_few, permutation, split, split_units, thin,
 };

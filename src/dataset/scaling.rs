@@ -19,13 +19,13 @@ pub enum ScalingRule {
 /// Running moments of one input over the training rows; missing cells are counted apart.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnMoments {
-    count: f64,
-    missing: u64,
-    mean: f64,
+    pub(super) count: f64,
+    pub(super) missing: u64,
+    pub(super) mean: f64,
     /// Σ(x − mean)².
-    squares: f64,
-    min: f64,
-    max: f64,
+    pub(super) squares: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
 }
 
 impl ColumnMoments {

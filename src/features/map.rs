@@ -179,6 +179,18 @@ impl FeatureMap {
         self.kind.bound(self.kernel.shape()).map(|bound| bound * largest * largest)
     }
 
+    /// The largest that |ψⱼ(x)| of any column can be; none where it is unbounded.
+    pub fn column_bound(&self) -> Option<f64> {
+        let of_draw = match self.kind {
+            // The √2 of a phase map is in its amplitude.
+            MapKind::Pair | MapKind::Phase | MapKind::Sign => Some(1.0),
+            MapKind::Spline => self.kind.bound(self.kernel.shape()).map(f64::sqrt),
+            MapKind::Linear | MapKind::Points => None,
+        };
+        let largest = |scales: &DrawScales| scales.factors.iter().copied().fold(0.0, f64::max);
+        of_draw.map(|bound| bound * self.scales.as_ref().map_or(1.0, largest) * self.amplitude())
+    }
+
     /// The factor of every column beside the amplitude; empty where all are 1.
     pub fn column_scales(&self) -> Vec<f64> {
         let copies = self.kind.columns_per_draw();

@@ -2,12 +2,16 @@
 //!
 //! Rows are packed into panels of columns, the order in which a tile of the sum reads them; a tile stays in registers for
 //! all rows of a block. `?syrk` does the same multiplications (`benches/parts.rs` compares the two). This goes straight
-//! from a row in the first-level cache to the sum in f64, without a block of products in between, and its bits do not
-//! depend on the number of threads.
+//! from a row in the first-level cache to the sum, without a block of products in between.
+//!
+//! The sum counts multiples of a unit in integers: its bits depend neither on the number of threads nor on the order of the
+//! blocks, as long as the same blocks are summed together.
 
 use super::{Aligned, Real, in_parallel};
+use crate::sums::{GridInt, power_of_two};
 use ndarray::{Array2, ArrayViewMut2, Axis, s};
 use pulp::{Arch, Simd, WithSimd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Columns of a panel: a multiple of three vectors, for vectors of 1 to 16 numbers.
 const PANEL: usize = 48;
@@ -19,8 +23,8 @@ const VECTORS: usize = 3;
 /// sum, and this much of two panels fits the first-level cache.
 const DEPTH: usize = 128;
 
-/// Blocks summed in the precision of their rows before the sum is added in f64. A constant, so that the bits do not
-/// depend on the number of threads.
+/// Blocks summed in the precision of their rows before the sum is rounded to multiples of the unit. A constant, so that
+/// the bits do not depend on the number of threads.
 pub const BLOCKS_TOGETHER: usize = 4;
 
 /// A block of rows in panels of columns; the last panel is padded with zeros.
@@ -59,30 +63,44 @@ impl<T: Real> PackedRows<T> {
     }
 }
 
-/// Adds Σ ψψᵀ over the rows of all blocks to the lower triangle of `sums` (s×s). The bits are the same for any number of
-/// threads.
-pub fn add_outer_products<T: Real>(blocks: &[&PackedRows<T>], sums: &mut Array2<f64>, threads: usize) {
+/// Adds Σ ψψᵀ over the rows of all blocks to the lower triangle of `sums` (s×s), which counts multiples of 1/`scale`. Every
+/// [`BLOCKS_TOGETHER`] blocks are rounded to such a multiple once. False where a sum is beyond the limit of its integers
+/// or not a number; the sums are then of no use.
+#[must_use]
+pub fn add_outer_products<T: Real, I: GridInt>(
+    blocks: &[&PackedRows<T>],
+    sums: &mut Array2<I>,
+    scale: f64,
+    threads: usize,
+) -> bool {
     assert!(blocks.iter().all(|block| sums.dim() == (block.column_count, block.column_count)));
+    let fits = AtomicBool::new(true);
     let strips = sums.axis_chunks_iter_mut(Axis(0), PANEL).enumerate();
     // The longest strips first, so that threads finish at about the same time.
     in_parallel(threads, strips.rev().collect(), |(index, sums)| {
-        Arch::new().dispatch(Strip { blocks, index, sums });
+        if !Arch::new().dispatch(Strip { blocks, index, scale, sums }) {
+            fits.store(false, Ordering::Relaxed);
+        }
     });
+    fits.into_inner()
 }
 
 /// The rows of the sum that belong to one panel, up to the diagonal.
-struct Strip<'a, 'b, T> {
+struct Strip<'a, 'b, T, I> {
     blocks: &'a [&'a PackedRows<T>],
     index: usize,
-    sums: ArrayViewMut2<'b, f64>,
+    scale: f64,
+    sums: ArrayViewMut2<'b, I>,
 }
 
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-impl<T: Real> WithSimd for Strip<'_, '_, T> {
-    type Output = ();
+impl<T: Real, I: GridInt> WithSimd for Strip<'_, '_, T, I> {
+    /// Whether all sums are within the limit.
+    type Output = bool;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
+    fn with_simd<S: Simd>(mut self, simd: S) -> bool {
+        let mut fits = true;
         for column in 0..=self.index {
             for blocks in self.blocks.chunks(BLOCKS_TOGETHER) {
                 let mut tile = [[T::zero(); PANEL]; PANEL];
@@ -100,10 +118,27 @@ impl<T: Real> WithSimd for Strip<'_, '_, T> {
                 let (first, end) = (column * PANEL, self.sums.ncols().min((column + 1) * PANEL));
                 for (mut sums, tile) in self.sums.slice_mut(s![.., first..end]).rows_mut().into_iter().zip(&tile) {
                     let sums = sums.as_slice_mut().expect("a row is contiguous");
-                    sums.iter_mut().zip(tile).for_each(|(sum, value)| *sum += value.to_f64());
+                    for (sum, value) in sums.iter_mut().zip(tile) {
+                        *sum = sum.plus(I::rounded(value.to_f64() * self.scale));
+                    }
+                }
+                if column == self.index {
+                    fits &= self.diagonal_fits(&tile);
                 }
             }
         }
+        fits
+    }
+}
+
+impl<T: Real, I: GridInt> Strip<'_, '_, T, I> {
+    /// Whether the diagonal is within the limit after `tile` was added. No other entry is larger than the largest of it,
+    /// and a feature that is not a number shows there too.
+    fn diagonal_fits(&self, tile: &[[T; PANEL]; PANEL]) -> bool {
+        let limit = power_of_two(I::LIMIT);
+        let sums = self.sums.rows().into_iter().enumerate().map(|(row, sums)| sums[self.index * PANEL + row]);
+        let added = tile.iter().enumerate().map(|(row, tile)| tile[row].to_f64() * self.scale);
+        sums.zip(added).all(|(sum, added)| added <= limit && sum.fits())
     }
 }
 
@@ -155,12 +190,22 @@ mod tests {
         packed
     }
 
+    /// 1 + Σ ψψᵀ, which is below 2^10, in both integers.
     fn sums<T: Real>(blocks: &[Array2<f64>], threads: usize) -> Array2<f64> {
         let blocks: Vec<_> = blocks.iter().map(packed::<T>).collect();
         let order = blocks[0].column_count;
-        let mut sums = Array2::ones((order, order));
-        add_outer_products(&blocks.iter().collect::<Vec<_>>(), &mut sums, threads);
-        sums
+        let in_integers = |narrow: bool| {
+            if narrow { of::<T, i64>(&blocks, order, threads) } else { of::<T, i128>(&blocks, order, threads) }
+        };
+        assert_eq!(in_integers(true), in_integers(false));
+        in_integers(true)
+    }
+
+    fn of<T: Real, I: GridInt>(blocks: &[PackedRows<T>], order: usize, threads: usize) -> Array2<f64> {
+        let scale = power_of_two(52);
+        let mut sums = Array2::from_elem((order, order), I::rounded(scale));
+        assert!(add_outer_products(&blocks.iter().collect::<Vec<_>>(), &mut sums, scale, threads));
+        sums.mapv(|sum| sum.to_f64() / scale)
     }
 
     /// Rows and columns that come out even and that do not, more blocks than are summed together.
@@ -177,5 +222,18 @@ mod tests {
                 assert!((single[[i, j]] - expected[[i, j]]).abs() < 1e-4);
             }
         }
+    }
+
+    #[test]
+    fn sums_that_exceed_their_integers_or_are_no_numbers_are_refused() {
+        let add = |value: f64, scale: f64| {
+            let mut rows = noise(9, 50, 0);
+            rows[[8, 49]] = value;
+            let mut sums = Array2::<i64>::zeros((50, 50));
+            add_outer_products(&[&packed::<f64>(&rows)], &mut sums, scale, 2)
+        };
+        assert!(add(1.0, power_of_two(58)));
+        assert!(!add(1.0, power_of_two(62)) && !add(1e9, power_of_two(40)) && !add(f64::INFINITY, 1.0));
+        assert!(!add(f64::NAN, 1.0));
     }
 }

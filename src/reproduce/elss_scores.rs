@@ -43,7 +43,7 @@ impl Study for ElssScores {
                 let (ridge, seed) = (key.x, settings.seed.wrapping_add(key.repeat));
                 let inputs = training.inputs.view();
                 let map = FeatureMap::sample(kernel, MapKind::Phase, Sampling::Plain, seed, pool, inputs.ncols());
-                let gram = equations(&map, inputs, training.targets.view()).gram;
+                let gram = equations(&map, inputs, training.targets.view())?.gram;
                 let failed = |error: FactorError| SolveError::Factor(error);
                 let scores = ridge_leverages(gram, ridge, pool, 1, |_| true).map_err(failed)?;
                 let mut scores = scores.map_or_else(Vec::new, |scores| scores.to_vec());

@@ -2,8 +2,9 @@
 
 use super::ReproduceError;
 use crate::features::{FeatureMap, Kernel, Precision};
-use crate::solver::{BlockGram, ExactProblem, Gram, NormalEquations, solve_ridge};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
+use crate::solver::{BlockGram, ExactProblem, GramGrid, GramSums, NormalEquations, Reach, Width, solve_ridge};
+use crate::training::TrainError;
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 /// Rows of a block.
 const BLOCK: usize = 1_024;
@@ -38,16 +39,24 @@ pub(super) fn exact<'a>(
 }
 
 /// (G + λI)w = Ψᵀy/n of these rows, whose targets are taken as they are. One thread.
-pub(super) fn equations(map: &FeatureMap, inputs: ArrayView2<f64>, targets: ArrayView1<f64>) -> NormalEquations {
+pub(super) fn equations(
+    map: &FeatureMap,
+    inputs: ArrayView2<f64>,
+    targets: ArrayView1<f64>,
+) -> Result<NormalEquations, ReproduceError> {
     let projector = map.projector::<f64>();
-    let mut gram = Gram::new(map.feature_count(), 1);
-    for first in (0..inputs.nrows()).step_by(BLOCK) {
-        let rows = first..(first + BLOCK).min(inputs.nrows());
-        let features = projector.transform(inputs.slice(s![rows.clone(), ..]));
-        let targets = targets.slice(s![rows]).insert_axis(Axis(1));
-        gram.add(&[BlockGram::of(features, targets, None)], 1);
+    let blocks = || inputs.axis_chunks_iter(Axis(0), BLOCK).zip(targets.axis_chunks_iter(Axis(0), BLOCK));
+    let mut reach = Reach { feature: 0.0, weight: 0.0, targets: vec![0.0] };
+    for (inputs, targets) in blocks() {
+        reach.include(&Reach::of(projector.transform(inputs).view(), targets.insert_axis(Axis(1)), None));
     }
-    gram.into_normal_equations()
+    let width = if map.column_bound().is_some() { Width::Narrow } else { Width::Wide };
+    let mut sums = GramSums::new(map.feature_count(), GramGrid::new(&reach, width));
+    for (inputs, targets) in blocks() {
+        let block = BlockGram::of(projector.transform(inputs), targets.insert_axis(Axis(1)), None);
+        sums.add(&[block], 1).map_err(TrainError::from)?;
+    }
+    Ok(sums.finish().into_normal_equations())
 }
 
 /// What random features predict at `test` for each λ. One thread.
@@ -57,7 +66,7 @@ pub(super) fn predictions(
     test: ArrayView2<f64>,
     ridges: &[f64],
 ) -> Result<Vec<Array1<f64>>, ReproduceError> {
-    let equations = equations(map, inputs, targets);
+    let equations = equations(map, inputs, targets)?;
     let mut weights = Array2::zeros((map.feature_count(), ridges.len()));
     for (ridge, mut column) in ridges.iter().zip(weights.columns_mut()) {
         column.assign(&solve_ridge(&equations, *ridge, 1)?.weights.column(0));

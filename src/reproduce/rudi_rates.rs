@@ -221,7 +221,7 @@ impl Problem {
         loop {
             let map = FeatureMap::sample(kernel, MapKind::Spline, Sampling::Plain, seed, size, 1);
             let knots = map.frequencies.written_out().column(0).to_owned();
-            let all = equations(&map, inputs.view(), targets.view());
+            let all = equations(&map, inputs.view(), targets.view())?;
             while tried <= size {
                 let factor = size as f64 / tried as f64;
                 let own = NormalEquations {

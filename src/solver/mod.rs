@@ -35,6 +35,8 @@ pub use ridge::block_gram::{BlockGram, BlockPlan};
 pub use ridge::draw_error::DrawError;
 pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
 pub use ridge::gram::{Gram, NormalEquations, PackedGram};
+pub use ridge::gram_grid::{GramGrid, Reach, Width};
+pub use ridge::gram_sums::{GramSums, MergeError, OffGrid};
 pub use ridge::group_jackknife::jackknife_weights;
 pub use ridge::leverage::Leverage;
 pub use ridge::path::{LeaveOneOut, PathPoint, RidgePath};

@@ -70,7 +70,7 @@ fn of_a_fold(spec: &TrainSpec, task: Task) -> TrainSpec {
 
 /// The errors of a model on the validation rows, which it has not seen.
 fn test(rows: PartedRows, model: &FittedModel, threads: usize, observer: &dyn Observer) -> Result<Fold, TrainError> {
-    let run = Run { rows, threads, observer, class_weights: None };
+    let run = Run::new(rows, threads, observer);
     let function = ScoredFunction::new(model.function());
     let unknown = vec![f64::NAN; model.intercepts.len()]; // of training errors, which are left out
     let scores = match errors(&run, &function, &model.head, &unknown)? {

@@ -1,7 +1,7 @@
 //! The stages of training, who watches them, and why training may end early.
 
 use crate::model::FittedModel;
-use crate::solver::{Interrupted, SolveError};
+use crate::solver::{Interrupted, OffGrid, SolveError};
 use std::time::Instant;
 
 /// A stage of training.
@@ -84,6 +84,12 @@ impl From<SolveError> for TrainError {
             | SolveError::NotConverged { .. }
             | SolveError::OutOfReach { .. } => Self::Solve(error),
         }
+    }
+}
+
+impl From<OffGrid> for TrainError {
+    fn from(error: OffGrid) -> Self {
+        Self::Data(error.to_string())
     }
 }
 

@@ -128,7 +128,7 @@ pub(super) fn train_on(
     observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
     let encoding = Encoding::of(schema, &spec.roles(schema));
-    let run = Run { rows, threads: resources.threads, observer, class_weights: None };
+    let run = Run::new(rows, resources.threads, observer);
     let columns = (schema, &encoding);
     let design = ChoosingRows::design(&run, columns, spec)?;
     let training = ChoosingRows::of(run, columns, spec, "training")?;

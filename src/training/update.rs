@@ -64,7 +64,7 @@ pub fn update(
     let held_out = HeldOut { design: 0.0, ..spec.held_out(Task::Regression) };
     let parts = split(&groups(&aligned, alignment.roles(), false)?, held_out, spec.seed);
     let rows = PartedRows::new(&aligned, alignment.roles().clone(), parts);
-    let run = Run { rows, threads, observer, class_weights: None };
+    let run = Run::new(rows, threads, observer);
     let (moments, _) = run.moments(&model.inputs.encoding, Part::Training)?;
     clock.lap(Stage::Scale);
 

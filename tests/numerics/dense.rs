@@ -5,7 +5,7 @@ use crate::exact::problem;
 use crate::golden::{assert_close, data, feature_map, load, number, vector};
 use bochner::features::Kernel;
 use bochner::model::ErrorBars;
-use bochner::solver::{BlockGram, Gram, jackknife_weights, solve_ridge};
+use bochner::solver::{GramSums, jackknife_weights, solve_ridge};
 use bochner::theory::ours::betting::largest_mean_by_betting;
 use bochner::theory::ours::certificate::{certificate_mean, certificate_tolerance, largest_mean, tolerance_rank};
 use bochner::theory::ours::certificate_scaled::{CertifiedBars, scale};
@@ -49,8 +49,7 @@ fn the_certificates_are_those_of_dense_solves() {
         let (rows, held_out) = (inputs.slice(s![..training, ..]), inputs.slice(s![training.., ..]));
         let column = targets.slice(s![..training]).insert_axis(Axis(1));
         let exact = problem(map.kernel, rows, column, ridge).solve(None, &|| true).unwrap();
-        let mut gram = Gram::new(map.feature_count(), 1);
-        gram.add(&[BlockGram::of(projector.transform(rows), column, None)], 1);
+        let gram = GramSums::of(projector.transform(rows), column, None).unwrap().finish();
         let weights = solve_ridge(&gram.into_normal_equations(), ridge, 2).unwrap().weights;
         let difference = projector.transform(held_out).dot(&weights) - exact.predict(held_out);
         let mut differences: Vec<f64> = difference.iter().map(|value| value.abs()).collect();
@@ -89,8 +88,7 @@ fn certified_error_bars_are_those_of_dense_solves() {
         let rows = inputs.slice(s![..training, ..]);
         let column = targets.slice(s![..training]).insert_axis(Axis(1));
         let exact = problem(map.kernel, rows, column, ridge).solve(None, &|| true).unwrap();
-        let mut gram = Gram::new(map.feature_count(), 1);
-        gram.add(&[BlockGram::of(features.slice(s![..training, ..]).to_owned(), column, None)], 1);
+        let gram = GramSums::of(features.slice(s![..training, ..]).to_owned(), column, None).unwrap().finish();
         let equations = gram.into_normal_equations();
         let weights = solve_ridge(&equations, ridge, 1).unwrap().weights;
         let without = jackknife_weights(&equations, ridge, (map.draw_count(), 10), 1).unwrap();

@@ -5,9 +5,7 @@ use crate::tables::{Memory, Silent, fit, schema, spec, waves};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::Cholesky;
 use bochner::model::Predictor;
-use bochner::solver::{
-    BlockGram, ComparedRows, DrawError, FittedTargets, FreshSums, Gram, NormalEquations, pool_predictions,
-};
+use bochner::solver::{ComparedRows, DrawError, FittedTargets, FreshSums, GramSums, NormalEquations, pool_predictions};
 use bochner::theory::ours::fresh_features::influence_variance;
 use bochner::theory::ours::jackknife::group_variance;
 use bochner::training::update;
@@ -62,9 +60,7 @@ fn the_influence_of_fresh_features_is_the_golden_one() {
             let ridge = number(&case["lam"]);
             let weights = factor(&psi, ridge).solve(&(psi.t().dot(&targets) / psi.nrows() as f64));
             let residual = (&targets - &psi.dot(&weights)).insert_axis(Axis(1));
-            let block = BlockGram::of(psi.clone(), targets.view().insert_axis(Axis(1)), None);
-            let mut gram = Gram::new(psi.ncols(), 1);
-            gram.add(&[block], 1);
+            let gram = GramSums::of(psi.clone(), targets.view().insert_axis(Axis(1)), None).unwrap().finish();
 
             let golden = &case["fresh"];
             let mut fresh_case = case.clone();
@@ -90,9 +86,7 @@ fn the_influence_of_fresh_features_is_the_golden_one() {
 }
 
 fn equations(psi: &Array2<f64>, targets: &Array1<f64>) -> NormalEquations {
-    let mut gram = Gram::new(psi.ncols(), 1);
-    gram.add(&[BlockGram::of(psi.clone(), targets.view().insert_axis(Axis(1)), None)], 1);
-    gram.into_normal_equations()
+    GramSums::of(psi.clone(), targets.view().insert_axis(Axis(1)), None).unwrap().finish().into_normal_equations()
 }
 
 /// Features of a pool of 42 draws on the rows of a golden set.

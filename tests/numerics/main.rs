@@ -12,6 +12,7 @@ mod effort;
 mod evidence;
 mod exact;
 mod exact_learner;
+mod exact_sums;
 mod explanations;
 mod golden;
 mod golden_artifacts;

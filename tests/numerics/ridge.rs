@@ -4,7 +4,7 @@ use crate::golden::{assert_close, data, feature_map, indices, load, matrix, numb
 use bochner::features::{FeatureMap, Wave};
 use bochner::linalg::symmetric_eigen;
 use bochner::model::Spread;
-use bochner::solver::{BlockGram, Gram, RidgePath, jackknife_weights, solve_ridge};
+use bochner::solver::{BlockGram, Gram, GramGrid, GramSums, Reach, RidgePath, Width, jackknife_weights, solve_ridge};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde_json::Value;
 
@@ -25,11 +25,12 @@ fn features<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>) -> Array2<f64> {
 /// The statistics of all rows, from blocks of 100.
 fn gram<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>, targets: &Array1<f64>) -> Gram {
     let projector = map.projector::<T>();
-    let mut gram = Gram::new(map.feature_count(), 1);
+    let reach = Reach::of(projector.transform(inputs.view()).view(), column(targets), None);
+    let mut sums = GramSums::new(map.feature_count(), GramGrid::new(&reach, Width::Narrow));
     for (inputs, targets) in inputs.axis_chunks_iter(Axis(0), 100).zip(targets.axis_chunks_iter(Axis(0), 100)) {
-        gram.add(&[BlockGram::<T>::of(projector.transform(inputs), targets.insert_axis(Axis(1)), None)], 1);
+        sums.add(&[BlockGram::<T>::of(projector.transform(inputs), targets.insert_axis(Axis(1)), None)], 1).unwrap();
     }
-    gram
+    sums.finish()
 }
 
 fn weights<T: Wave>(map: &FeatureMap, inputs: &Array2<f64>, targets: &Array1<f64>, ridge: f64) -> Array1<f64> {
@@ -218,8 +219,7 @@ fn weighted_leave_one_out_is_what_refitting_gives() {
     let equations = |rows: &[usize]| {
         let of_rows: Vec<f64> = rows.iter().map(|&row| weights[row]).collect();
         let kept = targets.select(Axis(0), rows);
-        let mut gram = Gram::new(map.feature_count(), 1);
-        gram.add(&[BlockGram::of(psi.select(Axis(0), rows), column(&kept), Some(&of_rows))], 1);
+        let mut gram = GramSums::of(psi.select(Axis(0), rows), column(&kept), Some(&of_rows)).unwrap().finish();
         let mean = gram.centre_targets()[0];
         (gram.into_normal_equations(), mean)
     };
@@ -244,15 +244,16 @@ fn the_gram_matrix_does_not_depend_on_the_blocks() {
     let map = feature_map(&cases("syn3d")[0]);
     let psi = features::<f64>(&map, &inputs);
     let gram_of = |rows: &[usize]| {
-        let mut gram = Gram::new(map.feature_count(), 1);
+        let grid = GramGrid::new(&Reach::of(psi.view(), column(&targets), None), Width::Narrow);
+        let mut sums = GramSums::new(map.feature_count(), grid);
         let mut first = 0;
         for &count in rows {
             let range = first..first + count;
             let part = psi.slice(s![range.clone(), ..]).to_owned();
-            gram.add(&[BlockGram::of(part, targets.slice(s![range]).insert_axis(Axis(1)), None)], 1);
+            sums.add(&[BlockGram::of(part, targets.slice(s![range]).insert_axis(Axis(1)), None)], 1).unwrap();
             first += count;
         }
-        gram.into_normal_equations()
+        sums.finish().into_normal_equations()
     };
     let (whole, parts) = (gram_of(&[200]), gram_of(&[1, 150, 49]));
     let dense = psi.t().dot(&psi) / 200.0;

@@ -7,8 +7,7 @@ use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::{Cholesky, use_one_blas_thread};
 use bochner::model::Predictor;
 use bochner::solver::{
-    BlockGram, ComparedRows, DrawError, Gram, NormalEquations, jackknife_weights, pool_multiple, pool_predictions,
-    solve_ridge,
+    ComparedRows, DrawError, GramSums, NormalEquations, jackknife_weights, pool_multiple, pool_predictions, solve_ridge,
 };
 use bochner::theory::ours::certificate::{certificate_mean, certificate_tolerance};
 use bochner::theory::ours::conformal::conformal_quantile;
@@ -47,10 +46,7 @@ fn concrete() -> (Array2<f64>, Array1<f64>) {
 }
 
 fn equations(features: &Array2<f64>, targets: &Array1<f64>) -> NormalEquations {
-    let block = BlockGram::of(features.clone(), targets.view().insert_axis(Axis(1)), None);
-    let mut gram = Gram::new(features.ncols(), 1);
-    gram.add(&[block], 1);
-    gram.into_normal_equations()
+    GramSums::of(features.clone(), targets.view().insert_axis(Axis(1)), None).unwrap().finish().into_normal_equations()
 }
 
 /// Exact predictions of held-out rows next to those of random features.

@@ -4,7 +4,7 @@ use crate::evidence::{exact_of, for_each_case, ridge_fit, wang_case};
 use crate::exact::problem;
 use crate::golden::{assert_close, data, number};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
-use bochner::solver::{BlockGram, Gram, solve_ridge};
+use bochner::solver::{GramSums, solve_ridge};
 use bochner::theory::ours::relative::{smallest_certified_ridge, theorem1_relative};
 use bochner::theory::papers::wang::{
     eq31, lemma3, printed_order, remark1, repaired_bound, theorem1, theorem1_sharp, theorem2, threshold_proof,
@@ -82,9 +82,8 @@ fn simulate(ridge: f64) -> (f64, Evidence) {
     let error = |seed: u64| {
         let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, seed, FEATURES, inputs.ncols());
         let projector = map.projector::<f64>();
-        let block = BlockGram::of(projector.transform(training), targets.view().insert_axis(Axis(1)), None);
-        let mut gram = Gram::new(FEATURES, 1);
-        gram.add(&[block], 1);
+        let column = targets.view().insert_axis(Axis(1));
+        let gram = GramSums::of(projector.transform(training), column, None).unwrap().finish();
         let weights = solve_ridge(&gram.into_normal_equations(), ridge, 2).unwrap().weights;
         let difference = projector.transform(held_out).dot(&weights) - &reference;
         difference.mapv(|value| value * value).mean().unwrap()

@@ -1,6 +1,8 @@
 //! The statistics of blocks of rows, and their sum.
 
-use super::gram::{Gram, Sums};
+use super::gram::Sums;
+use super::gram_grid::GramGrid;
+use super::gram_sums::{GramSums, OffGrid};
 use crate::linalg::{BLOCKS_TOGETHER, PackedRows, Real, in_parallel};
 use ndarray::{Array2, ArrayView2, ArrayViewMut1, Axis, s};
 use pulp::Arch;
@@ -101,8 +103,8 @@ pub struct BlockPlan<F> {
     pub row_capacity: usize,
     /// s.
     pub feature_count: usize,
-    /// k.
-    pub target_count: usize,
+    /// The units of the sums, and with them the number of targets.
+    pub grid: GramGrid,
     /// Fills the block of a number with its rows.
     pub fill: F,
 }
@@ -110,20 +112,21 @@ pub struct BlockPlan<F> {
 impl<F> BlockPlan<F> {
     /// The sum of all blocks: a few are filled side by side, then the pieces of their sum are computed side by side, so
     /// that all threads work on one matrix. `done` is called with the number of finished blocks, and may stop the work.
-    pub fn sum<T: Real, S: Send, E: Send>(
+    pub fn sum<T: Real, S: Send, E: Send + From<OffGrid>>(
         &self,
         threads: usize,
         scratch: impl Fn() -> S,
         done: impl Fn(usize) -> Result<(), E>,
-    ) -> Result<Gram, E>
+    ) -> Result<GramSums, E>
     where
         F: Fn(usize, &mut S, &mut BlockGram<T>) -> Result<(), E> + Sync,
     {
         let at_once = threads.max(1).next_multiple_of(BLOCKS_TOGETHER).min(self.count);
+        let target_count = self.grid.target_count();
         let mut blocks: Vec<_> =
-            (0..at_once).map(|_| BlockGram::new(self.row_capacity, self.feature_count, self.target_count)).collect();
+            (0..at_once).map(|_| BlockGram::new(self.row_capacity, self.feature_count, target_count)).collect();
         let mut scratches: Vec<_> = (0..at_once).map(|_| (scratch(), Ok(()))).collect();
-        let mut gram = Gram::new(self.feature_count, self.target_count);
+        let mut sums = GramSums::new(self.feature_count, self.grid.clone());
         for first in (0..self.count).step_by(at_once.max(1)) {
             let count = at_once.min(self.count - first);
             let items = blocks.iter_mut().zip(&mut scratches).take(count).enumerate();
@@ -134,9 +137,9 @@ impl<F> BlockPlan<F> {
             for (_, outcome) in &mut scratches[..count] {
                 std::mem::replace(outcome, Ok(()))?;
             }
-            gram.add(&blocks[..count], threads);
+            sums.add(&blocks[..count], threads)?;
             done(first + count)?;
         }
-        Ok(gram)
+        Ok(sums)
     }
 }

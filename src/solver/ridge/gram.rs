@@ -1,8 +1,7 @@
-//! The sufficient statistics of ridge regression, as a value that can be added to.
+//! The sufficient statistics of ridge regression, and the normal equations they make.
 
 use super::solve::shifted;
-use crate::linalg::{Cholesky, FactorError, Real, add_outer_products, mirror_lower, symmetric_eigenvalues};
-use crate::solver::BlockGram;
+use crate::linalg::{Cholesky, FactorError, mirror_lower, symmetric_eigenvalues};
 use ndarray::{Array1, Array2, Axis};
 
 /// Sums over rows with features ψ, targets y (k of them) and weights c.
@@ -43,7 +42,7 @@ impl Sums {
     }
 }
 
-/// The statistics of all blocks so far, in f64.
+/// The statistics of all rows, in f64.
 pub struct Gram {
     /// Lower triangle of Σ c ψψᵀ, s×s.
     products: Array2<f64>,
@@ -51,18 +50,9 @@ pub struct Gram {
 }
 
 impl Gram {
-    /// The statistics of no rows.
-    pub fn new(feature_count: usize, target_count: usize) -> Self {
-        Self { products: Array2::zeros((feature_count, feature_count)), sums: Sums::new(feature_count, target_count) }
-    }
-
-    /// Adds blocks. The bits are the same for any number of threads.
-    pub fn add<T: Real>(&mut self, blocks: &[BlockGram<T>], threads: usize) {
-        let rows: Vec<_> = blocks.iter().map(BlockGram::rows).collect();
-        add_outer_products(&rows, &mut self.products, threads);
-        for block in blocks {
-            self.sums.add(block.sums());
-        }
+    /// Of a matrix whose lower triangle is Σ c ψψᵀ, and the sums beside it.
+    pub(super) fn from_sums(products: Array2<f64>, sums: Sums) -> Self {
+        Self { products, sums }
     }
 
     /// Adds the rows of an earlier fit.

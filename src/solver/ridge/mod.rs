@@ -3,6 +3,12 @@
 /// Sufficient statistics of a least-squares problem.
 pub(crate) mod gram;
 
+/// The units that they are counted in.
+pub(crate) mod gram_grid;
+
+/// The same while rows are added.
+pub(crate) mod gram_sums;
+
 /// The same of blocks of rows.
 pub(crate) mod block_gram;
 

@@ -98,14 +98,11 @@ fn norm(vector: ArrayView1<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::{BlockGram, Gram};
+    use crate::solver::{Gram, GramSums};
     use ndarray::array;
 
     fn gram_of(features: &Array2<f64>, targets: &Array2<f64>) -> Gram {
-        let block = BlockGram::of(features.clone(), targets.view(), None);
-        let mut gram = Gram::new(features.ncols(), targets.ncols());
-        gram.add(&[block], 1);
-        gram
+        GramSums::of(features.clone(), targets.view(), None).unwrap().finish()
     }
 
     /// One feature: w = Σψy / (Σψ² + nλ) = 5/(10 + 2·0.5) by hand.

@@ -25,7 +25,7 @@ pub fn recertify(
     let mut clock = Clock::start();
     observer.progress(Stage::Scale, 0.0);
     let rows = parted(rows, schema, spec)?;
-    let run = Run { rows, threads: resources.threads, observer, class_weights: None };
+    let run = Run::new(rows, resources.threads, observer);
     let (_, targets) = run.moments(&model.inputs.encoding, Part::Training)?;
     let coding = match &model.head.labels() {
         Some(labels) => TargetCoding::Classes { count: labels.labels.len() },

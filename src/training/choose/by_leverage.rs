@@ -9,7 +9,7 @@ use crate::features::{DrawScales, Precision, Sampling, draw_by_score, kernel_dev
 use crate::solver::{Leverage, SolveError, ridge_leverages};
 use crate::theory::PoolEvidence;
 use crate::theory::spectrum::ridges_around;
-use crate::training::rows::passes::Summed;
+use crate::training::rows::gram_pass::Summed;
 use crate::training::stage::TrainError;
 use ndarray::{Array1, Array2};
 

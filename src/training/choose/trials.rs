@@ -91,11 +91,8 @@ struct Tries<'a> {
 impl<'a> Tries<'a> {
     fn new(rows: &CodedRows<'a>, kernel: Kernel, training_rows: usize) -> Result<Self, TrainError> {
         let selection = rows.run.sample(SAMPLE_ROWS);
-        let run = Run {
-            rows: rows.run.rows.for_trials(selection.iter().flatten().cloned()),
-            class_weights: rows.run.class_weights.clone(),
-            ..*rows.run
-        };
+        let tried = rows.run.rows.for_trials(selection.iter().flatten().cloned());
+        let run = Run::new(tried, rows.run.threads, rows.run.observer).weighing(rows.run.class_weights.clone());
         let (fitted_rows, tested_rows) = (run.rows.count(Part::Training), run.rows.count(Part::Validation));
         if fitted_rows < 2 || tested_rows < 1 {
             let detail =

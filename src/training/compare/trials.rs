@@ -145,7 +145,7 @@ impl Comparing<'_> {
         let learner = first.learner_for(schema.task);
         let rows = PartedRows::new(self.rows, first.roles(schema), parts.to_vec());
         let silent = Silent(self.observer);
-        let run = Run { rows, threads: resources.threads, observer: &silent, class_weights: None };
+        let run = Run::new(rows, resources.threads, &silent);
         let encoding = Encoding::of(schema, &first.roles(schema));
         let training = ChoosingRows::of(run, (schema, &encoding), first, "training")?;
         let spec = TrainSpec { seed, ..first.clone() };

@@ -34,7 +34,7 @@ impl<'a> ChoosingRows<'a> {
         let seen = run.with_unlabelled(encoding, &moments)?;
         check_learnable(&run, (schema, encoding), (&moments, &seen, &targets), name)?;
         let targets = PredictedTargets::of(schema, &targets, &run, spec.class_weight)?;
-        let run = Run { class_weights: targets.class_weights.clone(), ..run };
+        let run = run.weighing(targets.class_weights.clone());
         Ok(Self { run, moments, seen, targets })
     }
 
@@ -50,7 +50,7 @@ impl<'a> ChoosingRows<'a> {
         // A classifier's λ is that of the smallest loss on rows that were not fitted.
         let validated = spec.learner_for(schema.task).loss().is_some();
         let rows = run.rows.design(validated);
-        let run = Run { rows, threads: run.threads, observer: run.observer, class_weights: None };
+        let run = Run::new(rows, run.threads, run.observer);
         Self::of(run, (schema, encoding), spec, "design").map(Some)
     }
 

@@ -12,7 +12,13 @@ pub(crate) mod run;
 /// Which rows a pass goes over.
 pub(crate) mod row_selection;
 
-/// Passes over the rows: moments, Gram matrix, errors.
+/// Bounds of what is summed over the rows.
+mod extent;
+
+/// The pass that makes a Gram matrix.
+pub(crate) mod gram_pass;
+
+/// Passes over the rows: moments, leave-one-out residuals, errors.
 pub(crate) mod passes;
 
 /// Some rows, held together.

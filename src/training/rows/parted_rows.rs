@@ -142,6 +142,11 @@ impl<'a> PartedRows<'a> {
         self.block(index).filter(move |place| self.parts[*place] == part)
     }
 
+    /// Whether a column says how much each row counts.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.roles.weight.is_some()
+    }
+
     /// Rows of the whole table.
     pub(crate) fn row_count(&self) -> usize {
         self.parts.len()

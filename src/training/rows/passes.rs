@@ -1,34 +1,15 @@
-//! Passes over the rows: moments, Gram matrix, leave-one-out residuals, errors.
+//! Passes over the rows: moments, leave-one-out residuals, errors.
 
 use super::parted_rows::RowBlock;
 use super::row_selection::RowSelection;
 use super::run::Run;
-use crate::dataset::{ColumnMoments, Encoding, Part};
-use crate::features::{FeatureMap, Precision, Wave};
+use crate::dataset::{ColumnMoments, Encoding, MomentSums, Part};
+use crate::features::{FeatureMap, Wave};
 use crate::model::{InputPipeline, TargetCoding};
-use crate::solver::{BlockGram, BlockPlan, Gram, RidgePath, checkpoint, in_order};
-use crate::training::spec::memory::BLOCK_ROWS;
+use crate::solver::{RidgePath, checkpoint, in_order};
 use crate::training::stage::{Stage, TrainError};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use std::ops::Range;
-
-/// The rows that a Gram matrix sums over, and what stands beside their features.
-#[derive(Clone, Copy)]
-pub(crate) enum Summed<'a> {
-    /// Training rows, their coded targets and the weights they have in a fit.
-    Fit(&'a TargetCoding),
-    /// Rows of some parts, whether or not they have targets.
-    Inputs(&'a [Part]),
-}
-
-impl Summed<'_> {
-    fn target_count(self) -> usize {
-        match self {
-            Self::Fit(coding) => coding.width(),
-            Self::Inputs(_) => 0,
-        }
-    }
-}
 
 /// Rows between two questions whether to stop, where each has thousands of inputs.
 const ROWS_AT_ONCE: usize = 16;
@@ -41,10 +22,10 @@ impl Run<'_> {
         part: Part,
     ) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
         let nothing = |count: usize| vec![ColumnMoments::EMPTY; count];
-        let merge = |total: &mut [ColumnMoments], of_block: &[ColumnMoments]| {
-            total.iter_mut().zip(of_block).for_each(|(total, of_block)| total.merge(of_block));
+        let add = |total: &mut [MomentSums], of_block: &[ColumnMoments]| {
+            total.iter_mut().zip(of_block).for_each(|(total, of_block)| total.add(of_block));
         };
-        let moments = in_order(
+        let (inputs, targets) = in_order(
             self.threads,
             self.rows.block_count(),
             || (RowBlock::default(), Vec::new(), Vec::new()),
@@ -62,14 +43,18 @@ impl Run<'_> {
                 }
                 Ok(())
             },
-            (nothing(encoding.input_dim()), nothing(self.rows.target_count())),
-            |index, (_, inputs, targets), total| {
-                merge(&mut total.0, inputs);
-                merge(&mut total.1, targets);
+            (vec![MomentSums::EMPTY; encoding.input_dim()], vec![MomentSums::EMPTY; self.rows.target_count()]),
+            |index, (_, inputs, targets), total: &mut (Vec<MomentSums>, Vec<MomentSums>)| {
+                add(&mut total.0, inputs);
+                add(&mut total.1, targets);
                 self.tick(Stage::Scale, (index + 1) as f64 / self.rows.block_count() as f64)
             },
         )?;
-        Ok(moments)
+        let [inputs, targets] = [inputs, targets].map(|sums| sums.iter().map(MomentSums::moments).collect::<Vec<_>>());
+        if part == Part::Training {
+            let _ = self.target_ranges.set(targets.iter().map(|target| target.range().unwrap_or_default()).collect());
+        }
+        Ok((inputs, targets))
     }
 
     /// The moments that inputs are scaled and filled in by: those of the training rows together with the rows that have
@@ -85,72 +70,6 @@ impl Run<'_> {
             moments.iter_mut().zip(&unlabelled).for_each(|(total, of_part)| total.merge(of_part));
         }
         Ok(moments)
-    }
-
-    /// The sufficient statistics of the training rows, with the weights they have in a fit.
-    pub(crate) fn accumulate(
-        &self,
-        selection: &RowSelection,
-        inputs: &InputPipeline,
-        features: (&FeatureMap, Precision),
-        coding: &TargetCoding,
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
-        self.gram(selection, Summed::Fit(coding), inputs, features, tick)
-    }
-
-    /// A Gram matrix over selected rows: block → project → cos → rank-k update.
-    pub(crate) fn gram(
-        &self,
-        selection: &RowSelection,
-        summed: Summed,
-        inputs: &InputPipeline,
-        (map, precision): (&FeatureMap, Precision),
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
-        match precision {
-            Precision::Mixed => self.gram_in::<f32>(selection, summed, inputs, map, tick),
-            Precision::Double => self.gram_in::<f64>(selection, summed, inputs, map, tick),
-        }
-    }
-
-    fn gram_in<T: Wave>(
-        &self,
-        selection: &RowSelection,
-        summed: Summed,
-        inputs: &InputPipeline,
-        map: &FeatureMap,
-        tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
-        let projector = map.projector::<T>();
-        let push = |block: &RowBlock, targets: &Array2<f64>, statistics: &mut BlockGram<T>| {
-            let prepared = inputs.prepare(block.inputs());
-            projector.transform_by(prepared.view(), BlockGram::<T>::AT_ONCE, |first, features| {
-                let range = first..first + features.len() / projector.feature_count();
-                let weights = block.weights().map(|weights| &weights[range.clone()]);
-                statistics.push(features, targets.slice(s![range, ..]), weights);
-            });
-        };
-        let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| -> Result<(), TrainError> {
-            let stretches = selection.block(index);
-            match summed {
-                Summed::Fit(coding) => {
-                    self.read_to_fit(stretches, block)?;
-                    push(block, &coding.code(block.targets()), statistics);
-                }
-                Summed::Inputs(parts) => {
-                    for &part in parts {
-                        self.rows.read_stretches(stretches, part, block)?;
-                        push(block, &Array2::zeros((block.row_count(), 0)), statistics);
-                    }
-                }
-            }
-            Ok(())
-        };
-        let (count, target_count) = (selection.count(), summed.target_count());
-        let feature_count = projector.feature_count();
-        let plan = BlockPlan { count, row_capacity: BLOCK_ROWS, feature_count, target_count, fill };
-        plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / count as f64))
     }
 
     /// Mean squared leave-one-out residuals at each λ over the selected rows, averaged over the

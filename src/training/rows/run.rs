@@ -1,7 +1,9 @@
 //! The rows one training, update or certification works on, and who watches it.
 
+use super::extent::WeightTotals;
 use super::parted_rows::PartedRows;
 use crate::training::stage::{Observer, Stage, TrainError};
+use std::sync::OnceLock;
 
 /// What one training run works on.
 pub(crate) struct Run<'a> {
@@ -10,9 +12,24 @@ pub(crate) struct Run<'a> {
     pub(crate) observer: &'a dyn Observer,
     /// Of a fit of labels whose classes do not count in proportion to their rows.
     pub(crate) class_weights: Option<Vec<f64>>,
+    /// The smallest and the largest value of each target over the training rows, once a pass has seen them.
+    pub(super) target_ranges: OnceLock<Vec<(f64, f64)>>,
+    /// What the weights sum to, once a pass has seen them.
+    pub(super) weight_totals: OnceLock<WeightTotals>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    pub(crate) fn new(rows: PartedRows<'a>, threads: usize, observer: &'a dyn Observer) -> Self {
+        let (target_ranges, weight_totals) = (OnceLock::new(), OnceLock::new());
+        Self { rows, threads, observer, class_weights: None, target_ranges, weight_totals }
+    }
+
+    /// The same rows, whose classes have these weights in a fit.
+    #[must_use]
+    pub(crate) fn weighing(self, class_weights: Option<Vec<f64>>) -> Self {
+        Self { class_weights, weight_totals: OnceLock::new(), ..self }
+    }
+
     /// Reports the progress of a stage; an error if the observer asks to stop.
     pub(crate) fn tick(&self, stage: Stage, fraction: f64) -> Result<(), TrainError> {
         self.observer.progress(stage, fraction);

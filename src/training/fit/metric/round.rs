@@ -270,7 +270,7 @@ mod tests {
     fn run() -> Run<'static> {
         let roles = Roles { inputs: vec![0, 1, 2], targets: vec![3], weight: None };
         let rows = PartedRows::new(&Table, roles, vec![Part::Training; 90]);
-        Run { rows, threads: 2, observer: &Silent, class_weights: None }
+        Run::new(rows, 2, &Silent)
     }
 
     /// A from differences of the fitted function at every row, one input at a time: no wave, no block, no root.

@@ -1,0 +1,138 @@
+//! The moments of a column from those of its blocks, without rounding in between.
+
+use super::ColumnMoments;
+use crate::sums::ExactSum;
+
+/// Sums over blocks of rows of one column: the same in any order of the blocks and for any tree of merges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MomentSums {
+    count: u64,
+    missing: u64,
+    /// Σ of count·mean over the blocks.
+    values: ExactSum,
+    /// Σ of squares + count·mean² over the blocks.
+    squares: ExactSum,
+    /// Of a block whose moments are not finite.
+    overflowed: bool,
+    min: f64,
+    max: f64,
+}
+
+impl MomentSums {
+    /// Of no block.
+    pub const EMPTY: Self = Self {
+        count: 0,
+        missing: 0,
+        values: ExactSum::ZERO,
+        squares: ExactSum::ZERO,
+        overflowed: false,
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+    };
+
+    /// Adds a block.
+    pub fn add(&mut self, block: &ColumnMoments) {
+        self.missing += block.missing;
+        if block.count == 0.0 {
+            return;
+        }
+        let count = block.count as u64;
+        self.count += count;
+        if block.mean.is_finite() && block.squares.is_finite() {
+            self.values.add_product(count, block.mean, 1.0);
+            self.squares.add_product(count, block.mean, block.mean);
+            self.squares.add(block.squares);
+        } else {
+            self.overflowed = true;
+        }
+        self.min = self.min.min(block.min);
+        self.max = self.max.max(block.max);
+    }
+
+    /// Adds the blocks of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.missing += other.missing;
+        self.values.merge(&other.values);
+        self.squares.merge(&other.squares);
+        self.overflowed |= other.overflowed;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// The moments of all blocks. Σ(x − p)² = Σx² − 2pΣx + np² has no rounding error for any p; the one that is near the
+    /// mean leaves the little that is between them to subtract.
+    pub fn moments(&self) -> ColumnMoments {
+        let empty = ColumnMoments { missing: self.missing, ..ColumnMoments::EMPTY };
+        if self.count == 0 {
+            return empty;
+        }
+        let count = self.count as f64;
+        let (min, max) = (self.min, self.max);
+        if max <= min {
+            return ColumnMoments { count, mean: min, min, max, ..empty };
+        }
+        let near = (self.values.to_f64() / count).clamp(min, max);
+        if self.overflowed || !near.is_finite() {
+            return ColumnMoments { count, mean: near, squares: f64::INFINITY, min, max, ..empty };
+        }
+        let (mut left, mut squares) = (self.values, self.squares);
+        for piece in self.values.pieces() {
+            squares.add_product(2, -near, piece);
+        }
+        squares.add_product(self.count, near, near);
+        left.add_product(self.count, -near, 1.0);
+        let left = left.to_f64();
+        let squares = (squares.to_f64() - left * left / count).max(0.0);
+        ColumnMoments { count, mean: near + left / count, squares, min, max, ..empty }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(values: &[f64]) -> ColumnMoments {
+        let mut moments = ColumnMoments::EMPTY;
+        values.iter().for_each(|value| moments.observe(*value));
+        moments
+    }
+
+    fn sums(blocks: &[&[f64]]) -> MomentSums {
+        let mut sums = MomentSums::EMPTY;
+        blocks.iter().for_each(|values| sums.add(&block(values)));
+        sums
+    }
+
+    #[test]
+    fn they_are_those_of_all_values() {
+        let blocks: [&[f64]; 3] = [&[1e9 + 1.0, f64::NAN, 1e9 + 4.0], &[1e9 - 2.0], &[1e9 + 7.5, f64::NAN, 1e9]];
+        let (found, whole) = (sums(&blocks).moments(), block(&blocks.concat()));
+        assert_eq!((found.missing, found.count, found.min, found.max), (2, 5.0, 1e9 - 2.0, 1e9 + 7.5));
+        assert_eq!(found.mean, 1e9 + 2.1);
+        // Σ(x − mean)² by hand, from 1, 4, −2, 7.5 and 0.
+        assert!((found.squares - 55.2).abs() < 1e-5 && (whole.squares - 55.2).abs() < 1e-5, "{}", found.squares);
+        assert_eq!(sums(&[&[]]).moments().variance(), 0.0);
+    }
+
+    #[test]
+    fn neither_the_order_of_blocks_nor_the_tree_of_merges_shows() {
+        let values: Vec<f64> = (0..900).map(|i| (f64::from(i) * 0.37).sin() * 10_f64.powi(i % 9) + 1e5).collect();
+        let blocks: Vec<&[f64]> = values.chunks(100).collect();
+        let whole = sums(&blocks);
+        let reversed: Vec<&[f64]> = blocks.iter().rev().copied().collect();
+        let mut merged = sums(&reversed[4..]);
+        merged.merge(&sums(&reversed[..4]));
+        assert_eq!(merged, whole);
+    }
+
+    /// What the squares of blocks cannot hold is told from what they can, and constant columns of any size stay so.
+    #[test]
+    fn large_numbers() {
+        assert_eq!(sums(&[&[1e300, 1e300], &[1e300]]).moments().squares, 0.0);
+        assert_eq!(sums(&[&[1e300], &[1e300]]).moments().mean, 1e300);
+        assert_eq!(sums(&[&[1e200], &[-1e200]]).moments().squares, f64::INFINITY);
+        assert_eq!(sums(&[&[1e200, -1e200], &[1.0]]).moments().variance(), f64::INFINITY);
+        assert!((sums(&[&[1e153], &[-1e153]]).moments().squares / 2e306 - 1.0).abs() < 1e-14);
+    }
+}
