@@ -125,15 +125,15 @@ async fn what_cannot_be_chosen_is_refused_with_the_reason() {
     let spec = json!({"features": {"count": 64, "sampling": "elss1", "pool": 20_000}});
     let request = json!({"model": "m", "dataset": "waves", "spec": spec});
     let found = service.post("/api/v1/jobs", &request).await.refused(507, "memory_budget");
-    let detail = found["detail"].as_str().unwrap();
-    assert!(detail.contains("use a smaller pool") && detail.contains("the limit is 400 MiB"), "{found}");
-    // Three matrices of a group of 6,667 columns and blocks of rows; a quarter of it would do for so few rows.
-    let need: u64 = detail.split("about ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap();
-    assert!((1_000..2_500).contains(&need), "{found}");
+    assert!(found["detail"].as_str().unwrap().contains("use a smaller pool"), "{found}");
     let compared = json!({"type": "compare", "dataset": "waves", "samplings": ["plain", "elss1"], "features": [64],
         "spec": {"features": {"pool": 20_000}}});
-    let found = service.post("/api/v1/jobs", &compared).await.refused(507, "memory_budget");
-    assert!(found["detail"].as_str().unwrap().contains(&format!("about {need} MiB")), "{found}");
+    let of_comparison = service.post("/api/v1/jobs", &compared).await.refused(507, "memory_budget");
+    for detail in [&found, &of_comparison].map(|found| found["detail"].as_str().unwrap()) {
+        let need = detail.split("about ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+        // Three matrices of 8,192 columns, and blocks of rows on every thread.
+        assert!(need > Some(3 * 512) && detail.contains("the limit is 400 MiB"), "{detail}");
+    }
     // What a smaller pool needs is there.
     let spec = json!({"features": {"count": 64, "sampling": "elss1", "pool": 640}, "effort": "fast"});
     assert_eq!(service.train("m", "waves", &spec).await["status"], "succeeded");
