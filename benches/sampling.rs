@@ -1,18 +1,22 @@
 //! What it costs to choose features from a pool, and what it is worth where features are scarce.
 //!
 //! `cargo bench --bench sampling` for the cost; `BOCHNER_DATA=folder cargo bench --bench sampling -- worth cpusmall 0.5` for
-//! the rest, on a public table in the folder at a bandwidth of half the mean distance (and a pool of so many columns). `docs/sampling.md` shows both.
+//! the rest, on a public table in the folder at a bandwidth of half the mean distance (and a pool of so many columns);
+//! `cargo bench --bench sampling -- large elss1` for the time and memory of the largest pool. `docs/sampling.md` shows all.
 
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::Predictor;
+use bochner::training::estimate_memory;
 use in_memory::InMemory;
 use ndarray::{Array2, ArrayView1};
+use peak::peak_megabytes;
 use serde_json::{Value, json};
 use std::time::Instant;
 use synthetic::{Synthetic, fit};
-use trainer::train_as;
+use trainer::{schema_of, spec_of, train_as};
 
 mod in_memory;
+mod peak;
 mod synthetic;
 mod table;
 mod trainer;
@@ -24,6 +28,10 @@ const SEEDS: u64 = 10;
 const CHOSEN: usize = 256;
 const MORE: [usize; 4] = [512, 1_024, 2_048, 4_096];
 
+/// The largest pool, and what a training may need on a machine with 8 GiB: half of it.
+const LARGEST_POOL: usize = 20_000;
+const BUDGET: u64 = 4 << 30;
+
 fn main() {
     use_one_blas_thread();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -33,7 +41,31 @@ fn main() {
         let pool = arguments.next().map_or(10 * CHOSEN, |pool| pool.parse().expect("the columns of the pool"));
         return worth(&folder, &name, bandwidth.parse().expect("a share of the mean distance"), pool, threads);
     }
+    if let Some(sampling) = std::env::args().skip_while(|argument| argument != "large").nth(1) {
+        return large(&sampling, threads);
+    }
     cost(threads);
+}
+
+/// Choosing 512 of the largest pool on 100,000 rows. In a process of its own, since the peak is that of the process.
+fn large(sampling: &str, threads: usize) {
+    let table = Synthetic { n: 100_000, d: 20 };
+    let mut raw = json!({"features": {"count": 512, "sampling": sampling, "pool": LARGEST_POOL}, "validation_fraction": 0,
+        "error_bars": false, "guarantees": {"exact_rows": 0}});
+    if std::env::args().all(|argument| argument != "search") {
+        raw["lambda"] = json!(1e-4);
+    }
+    let need = estimate_memory(&spec_of(&raw), &schema_of(&table), threads);
+    let start = Instant::now();
+    let chosen = train_as(&table, &raw, threads).selection.expect("a choice");
+    let (seconds, peak, need_mb) = (start.elapsed().as_secs_f64(), peak_megabytes(), need as f64 / 1e6);
+    println!(
+        "100,000 x 20 rows, {sampling}, 512 of {LARGEST_POOL} in {} groups: {seconds:.0} s, peak {peak:.0} MB ({need_mb:.0} \
+         estimated, {} allowed)",
+        chosen.groups,
+        BUDGET / 1_000_000
+    );
+    assert!(need <= BUDGET && peak <= need_mb);
 }
 
 /// Turn by turn, and the median over rounds of the ratios within a round: on a shared machine the speed drifts, for all of

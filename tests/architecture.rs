@@ -28,6 +28,7 @@ const ALLOWED: [(&str, &[&str]); 52] = [
             "training",
         ],
     ),
+    ("cli::demo", &["app"]),
     (
         "reproduce",
         &["app", "dataset", "features", "linalg", "plots", "random", "solver", "theory", "theory::papers", "training"],

@@ -18,8 +18,8 @@ impl Observer for Silent {
     }
 }
 
-/// Trains by a spec, of effort fast unless it says otherwise, and prints how long each stage took; the target is the last column.
-pub(crate) fn train_as(table: &dyn Rows, raw: &Value, threads: usize) -> FittedModel {
+/// Of a table of numbers whose last column is the target.
+pub(crate) fn schema_of(table: &dyn Rows) -> Schema {
     let column = |index: usize| Column {
         name: format!("c{index}"),
         kind: ColumnKind::Numeric,
@@ -33,14 +33,23 @@ pub(crate) fn train_as(table: &dyn Rows, raw: &Value, threads: usize) -> FittedM
         std: None,
         reading: ColumnReading::default(),
     };
-    let schema = Schema {
+    Schema {
         columns: (0..table.column_count()).map(column).collect(),
         targets: vec![table.column_count() - 1],
         task: Task::Regression,
         row_count: table.row_count() as u64,
         findings: vec![],
-    };
-    let spec = TrainSpec::check_stored("", raw, SpecLimits { feature_count: 1 << 20 }).expect("a valid spec");
+    }
+}
+
+/// Of effort fast unless it says otherwise.
+pub(crate) fn spec_of(raw: &Value) -> TrainSpec {
+    TrainSpec::check_stored("", raw, SpecLimits { feature_count: 1 << 20 }).expect("a valid spec")
+}
+
+/// Trains by a spec and prints how long each stage took; the target is the last column.
+pub(crate) fn train_as(table: &dyn Rows, raw: &Value, threads: usize) -> FittedModel {
+    let (schema, spec) = (schema_of(table), spec_of(raw));
     let trained = train(table, &schema, "bench", &spec, Resources { threads, cache_bytes: CACHE_BYTES }, &Silent)
         .expect("training succeeds");
     let stages: Vec<String> =

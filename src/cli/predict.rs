@@ -1,15 +1,16 @@
 //! Predict the rows of a file with a model file, without a service: the same formats, the same numbers.
 
 use super::progress::CountedFile;
-use super::written;
-use crate::dataset::{ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
+use super::{own_program, written};
+use crate::dataset::{ColumnarFormat, ContentEncoding, CsvOptions, DatasetError, parse_delimiter};
 use crate::model::{Predictor, read_artifact};
 use crate::serving::{
-    Answer, AnswerWriter, Format, OutputPlace, OutputRequest, Outputs, Refusal, RowFlags, RowReader, refuse_not_finite,
+    Answer, AnswerWriter, Format, OutputPlace, OutputRequest, Outputs, Refusal, RowFlags, RowFormat, RowReader,
+    refuse_not_finite,
 };
 use clap::{Args, ValueEnum};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Model, rows and formats of `bochner predict`.
@@ -19,8 +20,8 @@ pub struct PredictArguments {
     #[arg(long)]
     model: PathBuf,
 
-    /// Rows to predict: CSV with a header, JSON lines or an Arrow stream, optionally compressed as .gz or .zst. Use - for
-    /// standard input.
+    /// Rows to predict: CSV with a header, JSON lines, an Arrow stream, an Arrow file or Parquet, optionally compressed as
+    /// .gz or .zst. Use - for standard input.
     data: PathBuf,
 
     /// Outputs, such as value,interval. The default is value, or label for a classifier.
@@ -43,9 +44,9 @@ pub struct PredictArguments {
     #[arg(long)]
     from: Option<TableFormat>,
 
-    /// Format of the predictions. The default is the format of the rows.
+    /// Format of the predictions. The default is the format of the rows, or an Arrow stream for files.
     #[arg(long)]
-    to: Option<TableFormat>,
+    to: Option<AnswerFormat>,
 
     /// Delimiter of CSV cells: a name (comma, semicolon, tab, pipe, space) or one character.
     #[arg(long, default_value = "comma")]
@@ -62,14 +63,36 @@ enum TableFormat {
     Csv,
     Ndjson,
     Arrow,
+    ArrowFile,
+    Parquet,
 }
 
-impl From<TableFormat> for Format {
+/// A format of predictions as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AnswerFormat {
+    Csv,
+    Ndjson,
+    Arrow,
+}
+
+impl From<TableFormat> for RowFormat {
     fn from(format: TableFormat) -> Self {
         match format {
-            TableFormat::Csv => Self::Csv,
-            TableFormat::Ndjson => Self::Ndjson,
-            TableFormat::Arrow => Self::Arrow,
+            TableFormat::Csv => Self::Streamed(Format::Csv),
+            TableFormat::Ndjson => Self::Streamed(Format::Ndjson),
+            TableFormat::Arrow => Self::Streamed(Format::Arrow),
+            TableFormat::ArrowFile => Self::File(ColumnarFormat::ArrowFile),
+            TableFormat::Parquet => Self::File(ColumnarFormat::Parquet),
+        }
+    }
+}
+
+impl From<AnswerFormat> for Format {
+    fn from(format: AnswerFormat) -> Self {
+        match format {
+            AnswerFormat::Csv => Self::Csv,
+            AnswerFormat::Ndjson => Self::Ndjson,
+            AnswerFormat::Arrow => Self::Arrow,
         }
     }
 }
@@ -90,7 +113,7 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let outputs = Outputs::check(&asked, model).map_err(|refusal| words(&refusal))?;
 
     let (format, encoding) = by_ending(&arguments.data);
-    let from = arguments.from.unwrap_or(format);
+    let from = RowFormat::from(arguments.from.unwrap_or(format));
     let delimiter = parse_delimiter(&arguments.delimiter).map_err(|error: DatasetError| error.to_string())?;
     let csv = CsvOptions { delimiter, header: arguments.no_header.then_some(false) };
     let source: Box<dyn Read> = if arguments.data == Path::new("-") {
@@ -101,11 +124,18 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     let unreadable = |error: io::Error| at(&arguments.data, &encoding.unreadable(&error));
     let source = encoding.decoder(source).map_err(unreadable)?;
     let refused = |refusal: Refusal| at(&arguments.data, &words(&refusal));
-    let Some(mut reader) = RowReader::open(from.into(), source, csv, model).map_err(refused)? else {
+    let reader = match from {
+        RowFormat::Streamed(format) => RowReader::open(format, source, csv, model),
+        RowFormat::File(format) => {
+            let file = spooled(source).map_err(unreadable)?;
+            RowReader::open_file(file, format, Some(&own_program()), model).map(Some)
+        }
+    };
+    let Some(mut reader) = reader.map_err(refused)? else {
         return Err("this format cannot be read in blocks".into());
     };
     let target = BufWriter::new(io::stdout().lock());
-    let mut answers = AnswerWriter::begin(arguments.to.unwrap_or(from).into(), target, "", 0);
+    let mut answers = AnswerWriter::begin(arguments.to.map_or(from.answer(), Format::from), target, "", 0);
     while let (Ok(writer), Some(mut block)) = (&mut answers, reader.next_block().map_err(refused)?) {
         let flags = RowFlags::check(&outputs, model, &block, "/rows").map_err(refused)?;
         let locations = std::mem::take(&mut block.locations);
@@ -122,6 +152,14 @@ pub(super) fn predict(arguments: &PredictArguments) -> Result<(), String> {
     written("the predictions", answers.and_then(AnswerWriter::finish).and_then(|mut target| target.flush()))
 }
 
+/// The rows as a file of their own, decompressed: such formats are read from their end.
+fn spooled(mut source: impl Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut source, &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
 /// Format and compression by the extension of a file, such as `.csv.gz`.
 fn by_ending(path: &Path) -> (TableFormat, ContentEncoding) {
     let ending = |path: &Path| path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
@@ -133,6 +171,8 @@ fn by_ending(path: &Path) -> (TableFormat, ContentEncoding) {
     let format = match ending(&path).as_str() {
         "ndjson" | "jsonl" => TableFormat::Ndjson,
         "arrow" | "arrows" => TableFormat::Arrow,
+        "feather" | "ipc" => TableFormat::ArrowFile,
+        "parquet" | "pq" => TableFormat::Parquet,
         _ => TableFormat::Csv,
     };
     (format, encoding)

@@ -63,6 +63,7 @@ pub use columns::ColumnOptions;
 pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
 pub use error::{DatasetError, Place, PlaceUnit};
 pub use expansion::COMPRESSION_RATIO;
+pub(crate) use formats::columnar::ColumnarTable;
 pub use formats::columnar::{ColumnarFormat, ReadFailure, read_columns, restrict};
 pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub use formats::upload_format::UploadFormat;

@@ -88,6 +88,7 @@ pub(super) fn factor_tile<T: Lapack>(tile: Array2<T>) -> Result<Array2<T>, Facto
 /// Overwrites `columns` (order×k) with X, where L·Lᵀ·X = `columns`.
 pub fn solve_factored<T: Real>(lower: &Array2<T>, columns: &mut Array2<T>) {
     T::solve_triangle(Triangle::Lower, lower.view(), columns.view_mut());
+    checkpoint();
     T::solve_triangle(Triangle::Transposed, lower.view(), columns.view_mut());
 }
 

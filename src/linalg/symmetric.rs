@@ -79,6 +79,7 @@ pub fn mirror_lower(matrix: &mut Array2<f64>) {
     const TILE: usize = 64; // a tile and its mirror image stay in the cache
     let order = matrix.nrows();
     for first_row in (0..order).step_by(TILE) {
+        checkpoint();
         for first_column in (0..=first_row).step_by(TILE) {
             for i in first_row..order.min(first_row + TILE) {
                 for j in first_column..i.min(first_column + TILE) {

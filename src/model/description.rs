@@ -4,6 +4,7 @@ use super::{ColumnRange, FittedModel, Head};
 use crate::dataset::{ColumnKind, DateParts, InputColumn, format_instant};
 use crate::features::Kernel;
 use crate::theory::RowAccess;
+use crate::theory::papers::rudi_rosasco::calibrated_factor;
 use serde_json::{Value, json};
 
 impl FittedModel {
@@ -30,7 +31,8 @@ impl FittedModel {
                 report.insert("search".to_owned(), search);
             }
             if let Some(trials) = &self.trials {
-                report.insert("feature_trials".to_owned(), json!(trials));
+                let c0 = self.evidence.as_ref().and_then(|found| calibrated_factor(found, self.failure_probability));
+                report.insert("feature_trials".to_owned(), trials.to_json(c0));
             }
         }
         json!({

@@ -2,7 +2,7 @@
 
 use super::FittedModel;
 use crate::theory::ours::certificate::COVERED_SHARE;
-use crate::theory::{Evidence, RowAccess, SamplingKind, guarantees};
+use crate::theory::{Evidence, Guarantee, LossKind, RowAccess, SamplingKind, guarantees};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,21 +42,25 @@ const REQUIREMENTS: [(&str, Option<&str>); 3] = [
 
 impl FittedModel {
     /// How rows chose the features; for draws by leverage, with the number of features that each theorem requires and
-    /// whether the model has as many. The status says whether the theorem's other conditions are met as well.
+    /// whether the model has as many. The status says whether the theorem's other conditions are met as well, the loss
+    /// among them: the count does not depend on it.
     pub(super) fn selection_report(&self) -> Option<Value> {
         let mut report = self.selection.as_ref()?.to_json();
         let by_leverage = |found: &&Evidence| found.sampling == SamplingKind::LeverageWeighted;
         let Some(evidence) = self.evidence.as_ref().filter(by_leverage) else { return Some(report) };
         let around = self.circumstances(RowAccess::Gone);
         let found = guarantees(evidence, self.failure_probability, COVERED_SHARE, &around).guarantees;
+        let lipschitz = Evidence { loss: LossKind::Logistic, ..evidence.clone() };
+        let counted = guarantees(&lipschitz, self.failure_probability, COVERED_SHARE, &around).guarantees;
         let requirement = |(id, input): &(&str, Option<&str>)| {
-            let guarantee = found.iter().find(|guarantee| guarantee.id == *id)?;
+            let of = |all: &[Guarantee]| all.iter().find(|guarantee| guarantee.id == *id).cloned();
+            let (own, counted) = (of(&found)?, of(&counted)?);
             let needed = match input {
-                Some(name) => guarantee.inputs.get(name).copied(),
-                None => guarantee.value,
-            }?;
-            let met = self.map.feature_count() as f64 >= needed;
-            Some(json!({"id": id, "features_needed": needed, "met": met, "status": guarantee.status}))
+                Some(name) => counted.inputs.get(name).copied(),
+                None => counted.value,
+            };
+            let met = needed.is_some_and(|needed| self.map.feature_count() as f64 >= needed);
+            Some(json!({"id": id, "features_needed": needed, "met": met, "status": own.status}))
         };
         report["requirements"] = REQUIREMENTS.iter().filter_map(requirement).collect();
         Some(report)
@@ -111,6 +115,22 @@ pub struct FeatureTrial {
 }
 
 impl FeatureTrials {
+    /// As reports show it, with the factor of the theorem that the trials of counts stand for.
+    pub fn to_json(&self, c0: Option<f64>) -> Value {
+        let mut trials = json!(self);
+        trials["c0"] = json!(c0);
+        trials["gain"] = json!(self.gain());
+        trials
+    }
+
+    /// By what share the error of the sampling that was kept is below that of the first one tried, `plain`. None if the
+    /// sampling was not open.
+    fn gain(&self) -> Option<f64> {
+        let first = self.samplings.first().filter(|trial| trial.error > 0.0)?;
+        let kept = self.samplings.iter().find(|trial| trial.sampling == self.sampling)?;
+        Some(1.0 - kept.error / first.error)
+    }
+
     /// The draws that were enough, and for how many rows.
     pub fn enough_draws(&self, columns_per_draw: usize) -> Option<(f64, usize)> {
         self.enough.map(|columns| (columns as f64 / columns_per_draw as f64, self.fitted_rows))
@@ -144,6 +164,26 @@ pub fn effective_sample_size(weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_gain_is_the_share_of_the_error_of_plain_draws_that_is_saved() {
+        let trial = |sampling: &str, error| FeatureTrial { sampling: sampling.into(), features: 16, error };
+        let mut trials = FeatureTrials {
+            fitted_rows: 300,
+            tested_rows: 100,
+            counts: Vec::new(),
+            samplings: vec![trial("plain", 0.4), trial("leverage", 0.5), trial("pooled_ridge", 0.1)],
+            enough: None,
+            feature_count: 16,
+            sampling: "pooled_ridge".into(),
+        };
+        assert_eq!(trials.to_json(None)["gain"], 0.75);
+        trials.sampling = "plain".into();
+        assert_eq!(trials.to_json(Some(0.5))["gain"], 0.0);
+        trials.samplings.clear();
+        let shown = trials.to_json(Some(0.5));
+        assert_eq!((&shown["gain"], &shown["c0"]), (&Value::Null, &json!(0.5)));
+    }
 
     #[test]
     fn values_by_hand() {

@@ -15,6 +15,11 @@ pub enum RowLocations {
         /// Index in the record batch of the first row of the block.
         start: usize,
     },
+    /// One after the other in a file without lines.
+    Rows {
+        /// Index in the file of the first row of the block.
+        start: usize,
+    },
 }
 
 impl RowLocations {
@@ -23,6 +28,7 @@ impl RowLocations {
         match self {
             Self::List => format!("{list}/{row}"),
             Self::Lines(lines) => format!("/lines/{}", lines.get(row).copied().unwrap_or_default()),
+            Self::Rows { start } => format!("/rows/{}", start + row),
             Self::Batch { number, start } => format!("/batches/{number}/{}", start + row),
         }
     }
@@ -31,7 +37,7 @@ impl RowLocations {
     pub(super) fn push_line(&mut self, line: u64) {
         match self {
             Self::Lines(lines) => lines.push(line),
-            Self::List | Self::Batch { .. } => *self = Self::Lines(vec![line]),
+            Self::List | Self::Batch { .. } | Self::Rows { .. } => *self = Self::Lines(vec![line]),
         }
     }
 

@@ -177,7 +177,7 @@ pub(super) fn train_on(
 
     let calibrated = assessment.scores.is_some();
     let inputs_seen = (&unweighted, moments.as_slice(), &encoding);
-    let warnings = warnings(schema, inputs_seen, spec, kernel.bandwidth(), (&fit, calibrated));
+    let warnings = warnings(schema, inputs_seen, spec, kernel.bandwidth(), (&fit, count, calibrated));
     let spec_json = spec.clone().for_task(schema.task).to_json().to_string();
     let parts = ModelParts {
         run,

@@ -11,16 +11,20 @@ const LARGE: f64 = 10.0;
 /// Bandwidths from zero at which single precision has two digits left for the difference of neighbours.
 const FAR: f64 = 1e5;
 
+/// Fitted rows below which a fit says little about new rows, whatever its errors are.
+const FEW_ROWS: usize = 30;
+
 /// Of one fit, before its comparison with the exact method.
 pub(super) fn warnings(
     schema: &Schema,
     inputs: (&Scaling, &[ColumnMoments], &Encoding),
     spec: &TrainSpec,
     bandwidth: Option<f64>,
-    (fit, calibrated): (&Fit, bool),
+    (fit, fitted_rows, calibrated): (&Fit, usize, bool),
 ) -> Vec<String> {
     let chosen_on = if spec.design_fraction > 0.0 { "design" } else { "training" };
     let mut warnings = of_table(schema);
+    warnings.extend(of_few_rows(schema, fitted_rows));
     warnings.extend(of_inputs(inputs, bandwidth, fit.precision, chosen_on));
     match &fit.learned {
         Learned::Ridge(ridge) if spec.spread && ridge.spread.is_none() => {
@@ -85,6 +89,24 @@ fn of_table(schema: &Schema) -> Vec<String> {
         format!("{place}{}. {}", finding.detail, finding.action)
     };
     schema.findings.iter().filter(|finding| finding.severity == Severity::Warning).map(words).collect()
+}
+
+/// That very few rows were fitted, with the column whose empty cells are the reason, if they are.
+fn of_few_rows(schema: &Schema, fitted_rows: usize) -> Option<String> {
+    if fitted_rows >= FEW_ROWS {
+        return None;
+    }
+    let target = schema.target_columns().max_by_key(|column| column.missing).filter(|column| column.missing > 0);
+    Some(match target {
+        Some(target) => format!(
+            "Column '{}': {} of {} rows have no target, and the model was fitted on {fitted_rows} rows only: fill in more \
+             targets before you rely on its predictions.",
+            target.name, target.missing, schema.row_count
+        ),
+        None => {
+            format!("The model was fitted on {fitted_rows} rows only: upload more before you rely on its predictions.")
+        }
+    })
 }
 
 fn of_inputs(

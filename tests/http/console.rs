@@ -284,6 +284,26 @@ async fn values_are_escaped() {
     }
 }
 
+#[tokio::test]
+async fn many_models_are_shown_in_pages_and_found_by_name() {
+    let service = Service::start();
+    let file = include_bytes!("../fixtures/artifacts/format-2/linear.bochner").to_vec();
+    for index in 0..105 {
+        let path = format!("/api/v1/models/model-{index:03}/versions");
+        service.post_as(&path, "application/octet-stream", file.clone()).await.ok(201);
+    }
+    let first = service.get("/models").await.text();
+    assert_eq!(first.matches("href=\"/models/model-").count(), 100, "{first}");
+    let next = first.split("href=\"/models?cursor=").nth(1).unwrap().split('"').next().unwrap();
+    let second = service.get(&format!("/models?cursor={next}")).await.text();
+    assert_eq!(second.matches("href=\"/models/model-").count(), 5, "{second}");
+    assert!(second.contains("First page") && !second.contains(">Next<"), "{second}");
+    let found = service.get("/models?q=MODEL-09").await.text();
+    assert!(found.contains("10 found") && found.contains("/models/model-094"), "{found}");
+    assert!(service.get("/models?q=model").await.text().contains("105 found, the first 100 of them here"));
+    assert!(service.get("/").await.text().contains("Newest models"));
+}
+
 /// Far from 50 ms even in a build without optimisation.
 #[tokio::test]
 async fn pages_of_many_jobs_and_models_are_quick() {

@@ -46,6 +46,7 @@ mod offline;
 mod plans;
 mod plots;
 mod process;
+mod row_files;
 mod samplings;
 mod settings;
 mod spectrum;

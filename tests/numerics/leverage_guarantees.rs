@@ -130,3 +130,44 @@ fn with_enough_features_they_apply() {
     let met = requirements.as_array().unwrap().iter().filter(|requirement| requirement["met"] == true).count();
     assert!(met >= 2, "{requirements}");
 }
+
+/// S's Theorem 1 with all its conditions met: a Lipschitz loss, λ = 1/n, 128 rows a candidate and more, and a kernel so wide
+/// that a pool of 155 draws has as many as are required. The degrees of freedom by elimination, Er(k) by pairs of rows.
+#[test]
+fn the_theorem_of_shahrampour_applies_to_a_wide_kernel() {
+    const ROWS: usize = 20_000;
+    let x = |i: usize| (i as f64 * 0.618_033_988_749_895).fract();
+    let cells = (0..ROWS).flat_map(|i| [x(i), f64::from(u8::from(x(i) > 0.4))]).collect();
+    let table = Memory { cells, columns: 2 };
+    let mut schema = Schema { task: Task::Classification, ..schema(&table) };
+    let levels = vec!["low".to_owned(), "high".to_owned()];
+    schema.columns[1] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[1].clone() };
+    let lambda = 1.0 / ROWS as f64;
+    let raw = json!({"learner": "logistic", "kernel": {"bandwidth": 6.0}, "scaling": "none", "lambda": lambda,
+        "features": {"count": 310, "pool": 310, "sampling": "elss1"}, "validation_fraction": 0.0,
+        "calibration_fraction": 0.0});
+    let model = train(&table, &schema, "ds", &spec(&raw), resources(2), &Silent).unwrap().model;
+    let guarantee = found(model.evidence.as_ref().unwrap(), "shahrampour_kolouri.theorem1");
+    assert_eq!(guarantee.status, Status::Conditional, "{}", guarantee.statement);
+
+    let pool = FeatureMap::sample(Kernel::Gaussian { bandwidth: 6.0 }, MapKind::Pair, Sampling::Plain, 0, 310, 1);
+    let frequencies = pool.frequencies.written_out().column(0).to_owned();
+    let m = frequencies.len() as f64;
+    let features = Array2::from_shape_fn((ROWS, 310), |(i, column)| {
+        let angle = frequencies[column % 155] * x(i);
+        (if column < 155 { angle.cos() } else { angle.sin() }) / m.sqrt()
+    });
+    let gram = features.t().dot(&features) / ROWS as f64;
+    let inverse = inverse(&gram + &(Array2::<f64>::eye(310) * lambda));
+    let degrees = 310.0 - lambda * inverse.diag().sum();
+    // Sums of products in single precision leave eigenvalues of about 1e-8 where there are none, and λ is 5e-5.
+    assert_close(guarantee.inputs["degrees"] / degrees, 1.0, 1e-2, "degrees");
+    let needed = 5.0 * degrees * (16.0 * ROWS as f64 * degrees).ln();
+    assert_close(guarantee.value.unwrap() / columns(needed), 1.0, 1.5e-2, "columns");
+    assert!(columns(needed) <= 310.0, "{needed}");
+    // The variance of cos(v·(x − x')) at z = |x − x'|/6 is (1 − exp(−z²))²/2.
+    let stride = ROWS / 200;
+    let pairs = (0..200).flat_map(|i| (0..200).map(move |j| ((x(i * stride) - x(j * stride)) / 6.0).powi(2)));
+    let variance = pairs.map(|square| (1.0 - (-square).exp()).powi(2) / 2.0).sum::<f64>() / 40_000.0;
+    assert_close(guarantee.inputs["er_k"] / (variance / m).sqrt(), 1.0, 0.05, "er_k");
+}

@@ -15,7 +15,7 @@ pub(super) fn number(value: f64) -> String {
     if !(1e-4..1e7).contains(&size) {
         let exponent = size.log10().floor() as i32;
         let mantissa = trimmed(format!("{:.2}", value / 10_f64.powi(exponent)));
-        return format!("{mantissa} × 10{}", superscript(exponent));
+        return format!("{} × 10{}", mantissa.replace('-', "−"), superscript(exponent));
     }
     let digits = 3 - size.log10().floor() as i32;
     let rounded = format!("{:.*}", digits.clamp(0, 8) as usize, value);
@@ -130,6 +130,7 @@ mod tests {
             (-0.025, "−0.025"),
             (4.641_588e-6, "4.64 × 10⁻⁶"),
             (1.5e12, "1.5 × 10¹²"),
+            (-9.93e-5, "−9.93 × 10⁻⁵"),
         ] {
             assert_eq!(number(value), text);
         }

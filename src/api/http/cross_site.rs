@@ -142,7 +142,7 @@ fn refuse_hidden_page(parts: &Parts) -> Result<(), ApiError> {
 
 /// Whether a form is not sent by a page of another site. An `Origin` was checked before, and forms have no other header
 /// that a page chooses. Scripts can add some, in some browsers `user-agent` too; a browser then asks us before it sends
-/// the form to another site, and is never allowed to.
+/// the form to another site, and is allowed to only where the configuration lists the origin of the page.
 fn is_from_here(headers: &HeaderMap) -> bool {
     let is_browser = SENT_BY_BROWSERS.iter().any(|name| headers.contains_key(*name));
     headers.contains_key(header::ORIGIN)

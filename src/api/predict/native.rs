@@ -9,8 +9,8 @@ use crate::api::http::extract::QueryFields;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::model::FittedModel;
 use crate::serving::{
-    Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowScan,
-    read_request,
+    Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowFormat,
+    RowScan, read_request,
 };
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -23,18 +23,20 @@ const BYTES_PER_ROW: usize = 64;
 pub(super) async fn answer(request: &PredictionRequest<'_>, body: Body) -> Result<Answered, ApiError> {
     let options = Options::read(&QueryFields::read(&request.parts.uri)?, &request.parts.headers)?;
     match options.input {
-        Format::Json => {
+        RowFormat::Streamed(Format::Json) => {
             let max_rows = request.state.config.max_prediction_rows;
             let scan = RowScan::of_request(request.model.predictor.model(), max_rows);
             run(request, JsonDecoder { options, scan }, body).await
         }
-        Format::Ndjson | Format::Csv | Format::Arrow => Box::pin(answer_table(request, options, body)).await,
+        RowFormat::Streamed(Format::Ndjson | Format::Csv | Format::Arrow) | RowFormat::File(_) => {
+            Box::pin(answer_table(request, options, body)).await
+        }
     }
 }
 
 /// How a request is decoded and its response encoded.
 pub(super) struct Options {
-    pub(super) input: Format,
+    pub(super) input: RowFormat,
     pub(super) output: Format,
     pub(super) csv: CsvOptions,
     pub(super) outputs: OutputRequest,
@@ -48,12 +50,12 @@ impl Options {
         let names = query.text("outputs").map(|list| list.split(',').map(|name| name.trim().to_owned()).collect());
         Ok(Self {
             input,
-            output: accepted_format(headers, input)?,
+            output: accepted_format(headers, input.answer())?,
             csv: CsvOptions {
                 delimiter,
                 header: query.parsed("header", "true or false")?.or_else(|| match input {
-                    Format::Csv => csv_header(headers),
-                    Format::Json | Format::Ndjson | Format::Arrow => None,
+                    RowFormat::Streamed(Format::Csv) => csv_header(headers),
+                    RowFormat::Streamed(Format::Json | Format::Ndjson | Format::Arrow) | RowFormat::File(_) => None,
                 }),
             },
             outputs: OutputRequest {
@@ -68,14 +70,11 @@ impl Options {
 }
 
 /// The format of a content type. Many clients send JSON without one.
-fn input_format(media_type: &str) -> Result<Format, ApiError> {
+fn input_format(media_type: &str) -> Result<RowFormat, ApiError> {
     if media_type.is_empty() {
-        return Ok(Format::Json);
+        return Ok(RowFormat::Streamed(Format::Json));
     }
-    Format::named(media_type).ok_or_else(|| {
-        let accepted = Format::ALL.map(Format::media_type).join(", ");
-        ApiError::unsupported_media_type(media_type, &accepted)
-    })
+    RowFormat::named(media_type).ok_or_else(|| ApiError::unsupported_media_type(media_type, &RowFormat::media_types()))
 }
 
 /// Scans the rows while the body arrives.
@@ -99,6 +98,7 @@ impl Decoder for JsonDecoder {
         if body.is_empty() {
             return Err(ApiError::empty_body());
         }
+        self.options.input.check_beginning(body)?;
         let JsonRequest { block, place, outputs } = read_request(body, self.scan, model, max_rows)?;
         let strict = self.options.outputs.strict || outputs.strict;
         let requested = match (self.options.outputs.is_empty(), outputs.is_empty()) {

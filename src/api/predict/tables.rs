@@ -8,11 +8,12 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::spool::{ResponseSpool, SpooledResponse};
 use crate::api::state::blocking;
 use crate::dataset::ContentEncoding;
-use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RowFlags, RowReader};
+use crate::serving::{Answer, AnswerWriter, Outputs, ReadyModel, Refusal, RefusalCode, RowFlags, RowFormat, RowReader};
 use crate::telemetry::{PredictionStage, ShedReason};
 use axum::body::Body;
 use std::cell::Cell;
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,16 @@ pub(super) async fn answer_table(
     let limit = state.config.max_upload.0;
     check_content_length(&parts.headers, limit)?;
     let outputs = Outputs::check(&options.outputs, model.predictor.model())?;
-    let permit = state.streams.take(caller.client()).inspect_err(|_| model.meters.shed(ShedReason::Overloaded))?;
+    let overloaded = |_: &ApiError| model.meters.shed(ShedReason::Overloaded);
+    let permit = state.streams.take(caller.client()).inspect_err(overloaded)?;
+    // A file goes to disk, and a child process reads it: both are limited as uploads are.
+    let upload = match options.input {
+        RowFormat::Streamed(_) => None,
+        RowFormat::File(_) => {
+            state.refuse_low_disk().await?;
+            Some(state.uploads.take(caller.client()).inspect_err(overloaded)?)
+        }
+    };
     let body = blocking_reader(body, state.config.upload_idle_seconds);
     let output = options.output;
     let client = ClientGuard::default();
@@ -42,10 +52,11 @@ pub(super) async fn answer_table(
         max_rows: state.config.max_table_rows,
         max_bytes: state.config.max_table_answer.0,
         data_dir: state.config.data_dir.clone(),
+        program: state.config.program.clone(),
         disconnected: Arc::clone(&client.disconnected),
     };
     let (spooled, rows) = blocking(move || -> Result<_, ApiError> {
-        let _permit = permit;
+        let _permits = (permit, upload);
         let exceeded = Cell::new(false);
         let outcome = encoding
             .decoder(body)
@@ -80,18 +91,33 @@ struct TableRequest {
     /// Of the response.
     max_bytes: u64,
     data_dir: PathBuf,
+    /// Reads files in a child process.
+    program: Option<PathBuf>,
     disconnected: Arc<AtomicBool>,
 }
 
 impl TableRequest {
     /// The response, and the number of its rows.
-    fn predict(&self, source: impl Read) -> Result<(SpooledResponse, usize), ApiError> {
+    fn predict(&self, mut source: impl Read) -> Result<(SpooledResponse, usize), ApiError> {
         let (model, outputs) = (&self.model, &self.outputs);
         let (fitted, entry) = (model.predictor.model(), &model.entry);
         let spool = ResponseSpool::new(&self.data_dir);
         let length = spool.length();
         let mut writer = AnswerWriter::begin(self.options.output, spool, &entry.name, entry.version)?;
-        let Some(mut reader) = RowReader::open(self.options.input, source, self.options.csv, fitted)? else {
+        let mut beginning = Vec::new();
+        source.by_ref().take(MAGIC_BYTES).read_to_end(&mut beginning).map_err(unread)?;
+        if !beginning.is_empty() {
+            self.options.input.check_beginning(&beginning)?;
+        }
+        let source = beginning.as_slice().chain(source);
+        let reader = match self.options.input {
+            RowFormat::Streamed(format) => RowReader::open(format, source, self.options.csv, fitted)?,
+            RowFormat::File(format) => {
+                let file = self.spooled(source)?;
+                Some(RowReader::open_file(file, format, self.program.as_deref(), fitted)?)
+            }
+        };
+        let Some(mut reader) = reader else {
             return Err(ApiError::internal("JSON is not read block by block"));
         };
         let runtime = tokio::runtime::Handle::current();
@@ -116,6 +142,26 @@ impl TableRequest {
         Ok((spool.finish()?, rows))
     }
 
+    /// The body as an unnamed file in the data directory: files are read from their end.
+    fn spooled(&self, mut source: impl Read) -> Result<File, ApiError> {
+        let mut file = tempfile::tempfile_in(self.data_dir.join("tmp"))?;
+        let mut chunk = vec![0; 1 << 16];
+        let mut length = 0;
+        loop {
+            let count = source.read(&mut chunk).map_err(unread)?;
+            if count == 0 {
+                break;
+            }
+            file.write_all(&chunk[..count])?;
+            length += count;
+        }
+        if length == 0 {
+            return Err(ApiError::empty_body());
+        }
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file)
+    }
+
     /// Ends a table whose client has disconnected, or that is too long.
     fn check_progress(&self, rows: usize, bytes: u64) -> Result<(), ApiError> {
         if self.disconnected.load(Ordering::Relaxed) {
@@ -134,6 +180,13 @@ impl TableRequest {
         }
         Ok(())
     }
+}
+
+/// First bytes by which formats are told apart.
+const MAGIC_BYTES: u64 = 8;
+
+fn unread(error: std::io::Error) -> Refusal {
+    Refusal::malformed(RefusalCode::UnreadableBody, error.to_string())
 }
 
 /// A source that fails beyond its limit and records that it did.

@@ -12,6 +12,8 @@ pub(super) struct Profile {
     pub(super) notation: Notation,
     /// What places are counted in.
     pub(super) unit: PlaceUnit,
+    /// Whether another decimal mark can be sent as an option.
+    pub(super) takes_decimal: bool,
     /// Whether eight digits are a date.
     expects_dates: bool,
     pub(super) missing: u64,
@@ -53,6 +55,7 @@ impl Profile {
         Self {
             notation,
             unit,
+            takes_decimal: true,
             expects_dates,
             missing: 0,
             words: Kept::default(),
@@ -197,8 +200,11 @@ pub(in crate::dataset) fn profile(
     notation: &Notation,
     intents: &[Intent],
 ) -> Result<Profiled, DatasetError> {
-    let unit = table.unit();
-    let profile = |intent: &Intent| Profile::new(level_limit, notation.clone(), unit, *intent == Intent::Datetime);
+    let (unit, takes_decimal) = (table.unit(), table.take_decimal_option());
+    let profile = |intent: &Intent| Profile {
+        takes_decimal,
+        ..Profile::new(level_limit, notation.clone(), unit, *intent == Intent::Datetime)
+    };
     let mut profiles: Vec<Profile> = intents.iter().map(profile).collect();
     let (mut row_count, mut sample) = (0, RowSample::new(intents.len()));
     while table.advance()? {

@@ -53,10 +53,15 @@ impl Profile {
             DecimalMark::Point => ("comma", "decimal=comma"),
             DecimalMark::Comma => ("point", "decimal=point"),
         };
+        let remedy = if self.takes_decimal {
+            format!("Send {parameter}")
+        } else {
+            "Write them as numbers with a decimal point".to_owned()
+        };
         DatasetError::column(
             name,
             format!(
-                "cells are numbers with a decimal {mark}: {shown}. Send {parameter}, or categorical={name} if they are levels"
+                "cells are numbers with a decimal {mark}: {shown}. {remedy}, or send categorical={name} if they are levels"
             ),
         )
     }

@@ -14,6 +14,9 @@ pub(in crate::dataset) trait TextRows {
     /// What `line` counts.
     fn unit(&self) -> PlaceUnit;
 
+    /// Whether the option `decimal` applies to them.
+    fn take_decimal_option(&self) -> bool;
+
     /// A cell of the current row, without blanks around it.
     fn cell(&self, column: usize) -> Result<&str, DatasetError>;
 }
@@ -29,6 +32,10 @@ impl TextRows for Records {
 
     fn unit(&self) -> PlaceUnit {
         Self::unit(self)
+    }
+
+    fn take_decimal_option(&self) -> bool {
+        self.is_delimited()
     }
 
     fn cell(&self, column: usize) -> Result<&str, DatasetError> {
@@ -85,6 +92,10 @@ impl TextRows for StoredRows<'_> {
 
     fn unit(&self) -> PlaceUnit {
         PlaceUnit::Row
+    }
+
+    fn take_decimal_option(&self) -> bool {
+        false
     }
 
     fn cell(&self, column: usize) -> Result<&str, DatasetError> {

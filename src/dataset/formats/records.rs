@@ -104,6 +104,11 @@ impl Records {
         }
     }
 
+    /// Whether the cells are written with delimiters between them.
+    pub(crate) fn is_delimited(&self) -> bool {
+        matches!(self.source, Source::Delimited(_))
+    }
+
     /// What `line` counts.
     pub(crate) fn unit(&self) -> PlaceUnit {
         self.unit

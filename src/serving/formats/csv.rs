@@ -9,7 +9,7 @@ use crate::serving::{Answer, Refusal};
 use std::io::{self, Read, Write};
 
 /// Most columns of a table that the model does not use.
-const SPARE_COLUMNS: usize = 4096;
+pub(super) const SPARE_COLUMNS: usize = 4096;
 
 /// Reads the rows of a model from CSV.
 pub struct CsvRows<'m, R> {

@@ -1,5 +1,6 @@
 //! The native JSON request, read cell by cell: rows of numbers never become a `serde_json::Value`.
 
+use super::column_lists::read_column_lists;
 use super::grid::Grid;
 use super::members::read_small;
 use super::records::read_records;
@@ -75,12 +76,61 @@ pub fn read_request(body: &[u8], scan: RowScan, model: &FittedModel, limit: usiz
     match scan.finish(body) {
         // Most requests are rows and nothing else.
         Some((grid, end)) if &body[end..] == b"}" => Members::of_rows(grid).finish(model),
+        None if BodyShape::of(body) == BodyShape::Records => {
+            let mut json = reader(body);
+            let block = read_records(&mut json, RequestRows::of(model), model, "", limit)?;
+            whole_table(&mut json, block, "")
+        }
+        None if BodyShape::of(body) == BodyShape::Columns => {
+            let mut json = reader(body);
+            json.peek().map_err(|error| Refusal::json(&json, &error))?;
+            let block = read_column_lists(&mut json, model, "", limit, body.len())?;
+            whole_table(&mut json, block, "/rows")
+        }
         // After scanned rows the reader does not know its position in the body. To report an error at the right
         // place, the body is read again from the start.
         scanned => {
             read_members(body, model, limit, true, scanned).or_else(|_| read_members(body, model, limit, false, None))
         }
     }
+}
+
+/// What a body is, by its beginning.
+#[derive(Clone, Copy, PartialEq)]
+enum BodyShape {
+    /// An object with members that this service names.
+    Request,
+    /// A list of records, as in an upload.
+    Records,
+    /// An object with a list for each column, as in an upload.
+    Columns,
+}
+
+impl BodyShape {
+    fn of(body: &[u8]) -> Self {
+        let mut json = reader(body);
+        match json.peek() {
+            Ok(Peek::Array) => match json.known_array() {
+                Ok(Some(Peek::Object)) => Self::Records,
+                _ => Self::Request,
+            },
+            Ok(Peek::Object) => {
+                let is_member = json.known_object().map(|name| name.is_none_or(|name| Member::find(name).is_ok()));
+                let is_list = matches!(is_member, Ok(false)) && matches!(json.peek(), Ok(Peek::Array));
+                let first = if is_list { json.known_array() } else { Ok(None) };
+                // A misspelled `rows` or `records` holds lists or objects.
+                let of_cells = matches!(first, Ok(Some(peek)) if !matches!(peek, Peek::Array | Peek::Object));
+                if of_cells { Self::Columns } else { Self::Request }
+            }
+            _ => Self::Request,
+        }
+    }
+}
+
+/// A body that is a table and nothing else; the reader is at its end.
+fn whole_table(json: &mut Jiter, block: RequestRows, place: &'static str) -> Result<JsonRequest, Refusal> {
+    json.finish().map_err(|error| Refusal::json(json, &error))?;
+    Ok(JsonRequest { block, place, outputs: OutputRequest::default() })
 }
 
 /// Reads all members, or those after the rows that were already `scanned`. Rows found later are scanned if `scan`, and

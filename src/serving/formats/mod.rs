@@ -6,6 +6,9 @@ mod members;
 /// The native JSON request.
 mod json;
 
+/// Rows of JSON, one list for each column.
+mod column_lists;
+
 /// Rows of JSON, one by one.
 mod records;
 
@@ -37,6 +40,10 @@ mod ndjson;
 /// Arrow IPC streams.
 mod arrow;
 
+/// Parquet and Arrow files.
+mod files;
+
+pub use files::row_format::RowFormat;
 pub use json::{JsonRequest, read_request};
 pub use members::{Once, read_small, skip};
 pub use row_scan::RowScan;
@@ -45,12 +52,15 @@ pub use scoring_request::ScoringRequest;
 use super::answer::RowAnswer;
 use super::request_rows::RequestRows;
 use super::{Answer, Refusal};
-use crate::dataset::CsvOptions;
+use crate::dataset::{ColumnarFormat, CsvOptions};
 use crate::model::FittedModel;
 use arrow::{ArrowRows, ArrowWriter};
 use csv::CsvRows;
+use files::columnar_rows::ColumnarRows;
 use ndjson::NdjsonRows;
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::path::Path;
 
 /// Rows of one block of a streamed table.
 const BLOCK_ROWS: usize = 4096;
@@ -100,6 +110,8 @@ pub enum RowReader<'m, R: Read> {
     Ndjson(NdjsonRows<'m, R>),
     /// From an Arrow stream.
     Arrow(Box<ArrowRows<'m, R>>),
+    /// From a file that a child process reads.
+    File(Box<ColumnarRows<'m>>),
 }
 
 impl<'m, R: Read> RowReader<'m, R> {
@@ -113,12 +125,23 @@ impl<'m, R: Read> RowReader<'m, R> {
         })
     }
 
+    /// Opens a Parquet or Arrow file, which `program` reads in a child process.
+    pub fn open_file(
+        file: File,
+        format: ColumnarFormat,
+        program: Option<&Path>,
+        model: &'m FittedModel,
+    ) -> Result<Self, Refusal> {
+        Ok(Self::File(Box::new(ColumnarRows::open(file, format, program, model)?)))
+    }
+
     /// The next rows; none at the end.
     pub fn next_block(&mut self) -> Result<Option<RequestRows>, Refusal> {
         match self {
             Self::Csv(rows) => rows.next_block(),
             Self::Ndjson(rows) => rows.next_block(),
             Self::Arrow(rows) => rows.next_block(),
+            Self::File(rows) => rows.next_block(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The JSON request of MLflow's scoring server: a data frame (split, or as records) or a tensor (by row, or by column).
 //! In data frames NaN means a missing cell, as in pandas; in tensors it is an error.
 
+use super::column_lists::read_column_lists;
 use super::grid::Grid;
 use super::members::{Once, read_small, skip};
 use super::names::Names;
@@ -163,76 +164,10 @@ fn read_single(
 /// Reads `inputs`: a list of rows as in `instances`, or an object with a list per column. The body has `bytes` bytes.
 fn read_inputs(json: &mut Jiter, model: &FittedModel, limit: usize, bytes: usize) -> Result<RequestRows, Refusal> {
     const PLACE: &str = "/inputs";
-    let columns = &model.inputs.encoding.columns;
     if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Object {
         return read_instances(json, model, PLACE, limit);
     }
-    // Each cell takes at least one byte, so a body has at most bytes/columns full rows: one long column must not
-    // reserve memory for all the others.
-    let limit = limit.min(bytes / columns.len().max(1));
-    let mut block = RequestRows::of(model);
-    let mut names = Vec::new();
-    let mut key = owned(json.known_object()).map_err(|error| Refusal::json(json, &error))?;
-    while let Some(name) = key {
-        if let Some(column) = columns.iter().position(|column| column.name == name) {
-            let rows = read_column(json, column, model, &mut block, (names.is_empty(), limit))?;
-            if rows != block.len() {
-                let detail = format!("has {rows} cells where the first column has {}", block.len());
-                return Err(Refusal::invalid(pointer(PLACE, &name), detail));
-            }
-            names.push(name);
-        } else {
-            skip(json)?;
-        }
-        key = owned(json.next_key()).map_err(|error| Refusal::json(json, &error))?;
-    }
-    Layout::named(model, &names, PLACE)?;
-    if block.is_empty() { Err(Refusal::invalid(PLACE, "is empty")) } else { Ok(block) }
-}
-
-/// Reads the cells of one column, each bare or in a list of one; the first column creates the rows.
-fn read_column(
-    json: &mut Jiter,
-    column: usize,
-    model: &FittedModel,
-    block: &mut RequestRows,
-    (is_first, limit): (bool, usize),
-) -> Result<usize, Refusal> {
-    let known = &model.inputs.encoding.columns[column];
-    let place = pointer("/inputs", &known.name);
-    if json.peek().map_err(|error| Refusal::json(json, &error))? != Peek::Array {
-        return Err(Refusal::unlike(json, place, "must be a list"));
-    }
-    let mut row = 0;
-    let mut next = json.known_array().map_err(|error| Refusal::json(json, &error))?;
-    while let Some(peek) = next {
-        if is_first && row < limit {
-            block.begin_row();
-        } else if row >= block.len() {
-            let others = if is_first { "the limit, or the other columns" } else { "the first column" };
-            return Err(Refusal::invalid(place, format!("has more than {} cells: more than {others}", block.len())));
-        }
-        let nested = peek == Peek::Array;
-        let peek = if nested {
-            let inner = json.known_array().map_err(|error| Refusal::json(json, &error))?;
-            inner.ok_or_else(|| Refusal::invalid(format!("{place}/{row}"), NOT_A_CELL))?
-        } else {
-            peek
-        };
-        match read_cell(json, peek) {
-            Ok(Some(cell)) => block
-                .set_at(model, row, column, cell)
-                .map_err(|error| Refusal::invalid(format!("{place}/{row}"), error.to_string()))?,
-            Ok(None) => return Err(Refusal::invalid(format!("{place}/{row}"), NOT_A_CELL)),
-            Err(error) => return Err(Refusal::json(json, &error)),
-        }
-        if nested && json.array_step().map_err(|error| Refusal::json(json, &error))?.is_some() {
-            return Err(Refusal::invalid(format!("{place}/{row}"), "must hold one cell"));
-        }
-        row += 1;
-        next = json.array_step().map_err(|error| Refusal::json(json, &error))?;
-    }
-    Ok(row)
+    read_column_lists(json, model, PLACE, limit, bytes)
 }
 
 /// Reads the outputs that `params` ask for.

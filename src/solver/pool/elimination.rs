@@ -6,7 +6,7 @@
 //! 2002: recursive feature elimination]
 
 use super::alignment::norms_of_draws;
-use crate::linalg::{Cholesky, FactorError};
+use crate::linalg::{Cholesky, FactorError, checkpoint};
 use crate::solver::NormalEquations;
 use ndarray::{Array2, Axis};
 
@@ -39,9 +39,12 @@ pub fn needed_draws(
     loop {
         let columns: Vec<usize> =
             (0..copies).flat_map(|copy| left.iter().map(move |j| copy * draw_count + j)).collect();
-        let mut system = Array2::from_shape_fn((columns.len(), columns.len()), |(row, column)| {
-            if column <= row { equations.gram[[columns[row], columns[column]]] } else { 0.0 }
-        });
+        let mut system = Array2::zeros((columns.len(), columns.len()));
+        for (row, mut values) in system.rows_mut().into_iter().enumerate() {
+            checkpoint();
+            let gram = equations.gram.row(columns[row]);
+            values.iter_mut().zip(&columns[..=row]).for_each(|(value, &column)| *value = gram[column]);
+        }
         let shrunk = ridge * left.len() as f64 / draw_count as f64;
         system.diag_mut().mapv_inplace(|value| value + shrunk);
         let Some(factor) = Cholesky::factor_while(system, threads, |share| {

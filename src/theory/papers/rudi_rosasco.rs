@@ -261,6 +261,11 @@ fn guarantee(
     })
 }
 
+/// c₀ of Theorem 1 as trials on the rows calibrate it; none without trials of feature counts. [R, §4]
+pub fn calibrated_factor(evidence: &Evidence, failure_probability: f64) -> Option<f64> {
+    found_constant(evidence, WORST_CASE, failure_probability, true)
+}
+
 /// c₀ by R's own criterion: the draws whose held-out error was within 5% of that of the most draws tried, over those of the
 /// theorem at c₀ = 1 for the rows of the trials. [R, §4]
 fn found_constant(evidence: &Evidence, regularity: Regularity, delta: f64, worst_case: bool) -> Option<f64> {

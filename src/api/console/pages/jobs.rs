@@ -64,7 +64,7 @@ fn state_in_words(job: &Value) -> String {
 }
 
 /// Every stage in words.
-const STAGES: [(&str, &str); 8] = [
+const STAGES: [(&str, &str); 10] = [
     ("scale", "Reading and scaling the rows"),
     ("search", "Searching for settings"),
     ("choose", "Choosing features"),
@@ -73,6 +73,8 @@ const STAGES: [(&str, &str); 8] = [
     ("evaluate", "Measuring errors"),
     ("certify", "Comparing with the exact method"),
     ("compare", "Comparing samplings"),
+    ("cross_validate", "Training and testing on folds"),
+    ("publish", "Writing the model"),
 ];
 
 fn stage_in_words(stage: &str) -> &str {

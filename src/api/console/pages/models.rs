@@ -52,34 +52,61 @@ struct ModelsPage {
     frame: Frame,
     models: Vec<ModelRow>,
     search: String,
-    search_link: String,
+    /// How many there are, in words.
     total: String,
-    previous: Option<usize>,
-    next: Option<usize>,
+    next: Option<String>,
+    is_first: bool,
 }
 
-/// `GET /models`.
+/// `GET /models`: in pages, or what has a part of a name.
 pub(in crate::api::console) async fn list(
     State(backend): State<Backend>,
     api: ApiClient,
     query: QueryFields,
 ) -> Result<Response, Refusal> {
     let frame = Frame::load(&api, &backend, "Models", Section::Models).await?;
-    let found = api.get("/api/v1/models").await?;
     let search = query.text("q").unwrap_or_default().to_lowercase();
-    let start = query.text("from").and_then(|from| from.parse().ok()).unwrap_or(0_usize);
-    let named = |model: &&Value| model["name"].as_str().is_some_and(|name| name.to_lowercase().contains(&search));
-    let models: Vec<&Value> = items(&found["models"]).filter(named).collect();
-    let page = ModelsPage {
-        frame,
-        models: models.iter().skip(start).take(PER_PAGE).map(|model| ModelRow::of(model)).collect(),
-        search_link: segment(&search),
-        search,
-        total: count(models.len() as u64),
-        previous: (start > 0).then(|| start.saturating_sub(PER_PAGE)),
-        next: Some(start + PER_PAGE).filter(|next| *next < models.len()),
+    let cursor = query.text("cursor").map(segment);
+    let is_first = cursor.is_none();
+    let (models, next, total) = if search.is_empty() {
+        let found = page_of_models(&api, PER_PAGE, cursor.as_deref()).await?;
+        let models: Vec<ModelRow> = items(&found["models"]).map(ModelRow::of).collect();
+        let next = found["next_cursor"].as_str().map(segment);
+        let all = is_first && next.is_none();
+        let total = if all { format!("{} found", count(models.len() as u64)) } else { "In the order of names".into() };
+        (models, next, total)
+    } else {
+        let (models, total) = named(&api, &search).await?;
+        let shown = if total > models.len() { format!(", the first {PER_PAGE} of them here") } else { String::new() };
+        (models, None, format!("{} found{shown}", count(total as u64)))
     };
-    Ok(html(StatusCode::OK, &page))
+    Ok(html(StatusCode::OK, &ModelsPage { frame, models, search, total, next, is_first }))
+}
+
+async fn page_of_models(api: &ApiClient, limit: usize, cursor: Option<&str>) -> Result<Value, Refusal> {
+    let after = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+    api.get(&format!("/api/v1/models?limit={limit}{after}")).await
+}
+
+/// The first models with a part of a name, and how many there are.
+async fn named(api: &ApiClient, search: &str) -> Result<(Vec<ModelRow>, usize), Refusal> {
+    /// The most that the API lists at once.
+    const AT_ONCE: usize = 1000;
+    let (mut models, mut total, mut cursor) = (Vec::new(), 0, None);
+    loop {
+        let found = page_of_models(api, AT_ONCE, cursor.as_deref()).await?;
+        let is_meant = |model: &&Value| model["name"].as_str().is_some_and(|name| name.to_lowercase().contains(search));
+        for model in items(&found["models"]).filter(is_meant) {
+            total += 1;
+            if models.len() < PER_PAGE {
+                models.push(ModelRow::of(model));
+            }
+        }
+        cursor = found["next_cursor"].as_str().map(segment);
+        if cursor.is_none() {
+            return Ok((models, total));
+        }
+    }
 }
 
 /// Rows of the data of a plot that a page shows; the files have all.

@@ -22,7 +22,8 @@ struct StartPage {
     /// (name, address, rows).
     datasets: Vec<(String, String, String)>,
     models: Vec<ModelRow>,
-    model_count: String,
+    /// How many models there are, if all are shown.
+    model_count: Option<String>,
     jobs: Vec<JobRow>,
     running: usize,
     /// The first step that is still to do, from 1; 4 if all are done.
@@ -33,7 +34,7 @@ struct StartPage {
 pub(in crate::api::console) async fn show(State(backend): State<Backend>, api: ApiClient) -> Result<Response, Refusal> {
     let frame = Frame::load(&api, &backend, "Start", Section::Start).await?;
     let datasets = api.get(&format!("/api/v1/datasets?limit={SHOWN}")).await?;
-    let models = api.get("/api/v1/models").await?;
+    let models = api.get(&format!("/api/v1/models?sort=created&direction=descending&limit={SHOWN}")).await?;
     let jobs = api.get(&format!("/api/v1/jobs?limit={SHOWN}")).await?;
     let running = api.get("/api/v1/jobs?status=running&limit=50").await?;
     let datasets: Vec<_> = items(&datasets["datasets"])
@@ -49,8 +50,8 @@ pub(in crate::api::console) async fn show(State(backend): State<Backend>, api: A
     };
     let page = StartPage {
         frame,
-        models: items(&models["models"]).take(SHOWN).map(ModelRow::of).collect(),
-        model_count: count(model_count as u64),
+        models: items(&models["models"]).map(ModelRow::of).collect(),
+        model_count: models["next_cursor"].is_null().then(|| count(model_count as u64)),
         running: items(&running["jobs"]).count(),
         datasets,
         jobs,

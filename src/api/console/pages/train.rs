@@ -133,7 +133,7 @@ const CHOICES: [(&str, &str, &str, Options); 7] = [
 ];
 
 const LEARNERS: &[(&str, &str)] = &[
-    ("", "Chosen by the target (default)"),
+    ("", "By the target (default)"),
     ("ridge", "Ridge regression: numbers, or labels as ±1"),
     ("logistic", "Logistic regression: labels with probabilities"),
     ("hinge", "Support vector machine: labels"),

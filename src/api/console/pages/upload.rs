@@ -119,8 +119,10 @@ fn types(file_name: &str) -> (&'static str, Option<&'static str>) {
     };
     let media_type = match inner.rsplit_once('.').map(|(_, ending)| ending) {
         Some("tsv" | "tab") => "text/tab-separated-values",
-        Some("parquet") => "application/vnd.apache.parquet",
-        Some("arrow" | "arrows") => "application/vnd.apache.arrow.stream",
+        Some("parquet" | "pq") => "application/vnd.apache.parquet",
+        Some("arrows") => "application/vnd.apache.arrow.stream",
+        Some("arrow" | "feather" | "ipc") => "application/vnd.apache.arrow.file",
+        Some("libsvm" | "svm" | "svmlight") => "text/x-libsvm",
         Some("ndjson" | "jsonl") => "application/x-ndjson",
         Some("json") => "application/json",
         _ => "text/csv",
@@ -142,6 +144,8 @@ mod tests {
         assert_eq!(types("Houses.CSV"), ("text/csv", None));
         assert_eq!(types("a.b.tsv.gz"), ("text/tab-separated-values", Some("gzip")));
         assert_eq!(types("plain"), ("text/csv", None));
+        assert_eq!(types("t.arrow").0, "application/vnd.apache.arrow.file", "as docs/formats.md has it");
+        assert_eq!(types("t.arrows").0, "application/vnd.apache.arrow.stream");
         assert_eq!(types("table.csv.zst"), ("text/csv", Some("zstd")));
         assert_eq!([stem("C:\\x\\houses.v2.csv"), stem("a/b"), stem("")], ["houses", "b", ""]);
     }

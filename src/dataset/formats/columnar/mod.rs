@@ -12,7 +12,7 @@ mod child;
 mod table;
 
 pub use child::{read_columns, restrict};
-pub(super) use table::ColumnarTable;
+pub(crate) use table::ColumnarTable;
 
 /// A format that the child reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -75,12 +75,6 @@ pub(super) const LIBRARY: [Shelf; 4] = [
                 "Derivations",
                 include_str!("../../../../../docs/derivations.md"),
             ),
-            page(
-                "statements",
-                "docs/statements.md",
-                "How statements are written",
-                include_str!("../../../../../docs/statements.md"),
-            ),
         ],
     },
     Shelf {
