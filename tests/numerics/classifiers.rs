@@ -47,10 +47,7 @@ fn every_learner_finds_two_and_four_classes() {
         for learner in ["ridge", "logistic", "hinge", "squared_hinge"] {
             let model = fit(&table, class_count, &json!({"learner": learner, "features": {"count": 128}}));
             let errors = errors(&model);
-            eprintln!(
-                "XX {learner} {class_count} {:?} {:?} {:?}",
-                model.report.lambda, errors.expected_calibration_error, errors.validation_log_loss
-            );
+            eprintln!("XX {learner} {class_count} {:?} {:?} {:?}", model.report.lambda, errors.expected_calibration_error, errors.validation_log_loss);
             let accuracy = errors.validation_accuracy.unwrap();
             assert!(accuracy > 0.9, "{learner} with {class_count} classes: {accuracy}");
             assert!(errors.validation_log_loss.unwrap() < 0.5, "{learner}: {errors:?}");
