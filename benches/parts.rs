@@ -57,7 +57,7 @@ fn gram(s: usize) {
     let mut blocks: Vec<_> = (0..BLOCKS).map(|_| PackedRows::new(ROWS, s)).collect();
     let mut products = Array2::<f32>::zeros((s, s));
     let (mut sums, mut plain) = (Array2::<i64>::zeros((s, s)), Array2::<Plain>::default((s, s)));
-    let mut pack = |blocks: &mut Vec<PackedRows<f32>>| {
+    let pack = |blocks: &mut [PackedRows<f32>]| {
         for (block, rows) in blocks.iter_mut().zip(rows.axis_chunks_iter(ndarray::Axis(0), ROWS)) {
             block.clear();
             rows.rows().into_iter().for_each(|row| block.push(row.to_slice().expect("row-major")));

@@ -133,6 +133,7 @@ const ALLOWED: [(&str, &[&str]); 53] = [
             "training::spec",
         ],
     ),
+    ("training::partial", &["dataset", "features", "solver", "sums"]),
     ("training::rows", &["dataset", "features", "model", "solver", "sums", "training::spec"]),
     ("training::spec", &["dataset", "features", "model", "request", "solver", "theory", "theory::ours"]),
     ("model", &["dataset", "features", "linalg", "solver", "theory", "theory::ours", "theory::papers"]),

@@ -6,11 +6,13 @@
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::StreamWriter;
 use bochner::dataset::{ColumnMoments, CsvOptions, CsvTable, MomentSums};
+use bochner::features::Precision;
 use bochner::linalg::{BLOCKS_TOGETHER, Real};
 use bochner::model::{ARTIFACT_HEADER, FittedModel, decode, encode};
 use bochner::random::{Purpose, Stream};
 use bochner::serving::{Format, RowReader, RowScan, ScoringRequest, read_request};
-use bochner::solver::{BlockGram, GramGrid, GramSums, Reach, Width};
+use bochner::solver::{BlockGram, GramGrid, GramSums, InstructionSet, Reach, Width};
+use bochner::training::{PARTIAL_HEADER, Partial, PassStatistics};
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::option;
@@ -74,7 +76,7 @@ fn merged<S>(mut sums: Vec<S>, picks: &[usize], merge: impl Fn(&mut S, S)) -> S 
     sums.remove(0)
 }
 
-/// Whether the sums of blocks are the same bits in one go and by any tree of merges of its units.
+/// Whether the sums of blocks are the same bytes in one go and by any tree of merges of its units.
 fn obeys_the_merge_laws<T: Real>(seed: u64, counts: (usize, usize, usize), wide: bool, picks: &[usize]) -> bool {
     let (units, s, k) = counts;
     let mut stream = Stream::new(seed, Purpose::Searches, 0);
@@ -96,9 +98,17 @@ fn obeys_the_merge_laws<T: Real>(seed: u64, counts: (usize, usize, usize), wide:
         sums.add(blocks, 2).unwrap();
         sums
     };
-    let whole = sum(&blocks);
-    let units: Vec<_> = blocks.chunks(BLOCKS_TOGETHER).map(sum).collect();
-    whole == merged(units, picks, |sums, other| sums.merge(&other).unwrap())
+    let partial = |sums: GramSums| {
+        let statistics = PassStatistics::Gram(Precision::Double, sums);
+        Partial { spec: [1; 32], instructions: InstructionSet::of_this_machine(), statistics }
+    };
+    let whole = partial(sum(&blocks)).encode();
+    let units: Vec<_> = blocks.chunks(BLOCKS_TOGETHER).map(|blocks| partial(sum(blocks))).collect();
+    let merge = |sums: &mut Partial, other: Partial| {
+        *sums = Partial::decode(&sums.encode()).unwrap(); // as if it had come from elsewhere
+        sums.merge(&other).unwrap();
+    };
+    merged(units, picks, merge).encode() == whole
 }
 
 fn arrow_stream(names: &[&str], columns: Vec<ArrayRef>) -> Vec<u8> {
@@ -253,5 +263,29 @@ proptest! {
         let (found, whole) = (merged.moments(), sum(&blocks).moments());
         prop_assert_eq!(found.mean().to_bits(), whole.mean().to_bits());
         prop_assert_eq!(found.variance().to_bits(), whole.variance().to_bits());
+    }
+
+    #[test]
+    fn partial_statistics_with_a_right_checksum_and_wrong_bytes_do_not_panic(at in any::<usize>(), noise in vec(any::<u8>(), 1..12)) {
+        let features = Array2::from_shape_fn((20, 3), |(i, j)| ((i * 3 + j) as f64).sin());
+        let sums = GramSums::of(features.clone(), features.view(), None).unwrap();
+        let statistics = PassStatistics::Gram(Precision::Double, sums);
+        let partial = Partial { spec: [1; 32], instructions: InstructionSet::of_this_machine(), statistics };
+        let mut bytes = partial.encode();
+        let at = at % bytes.len();
+        let end = (at + noise.len()).min(bytes.len());
+        bytes.splice(at..end, noise);
+        if bytes.len() >= PARTIAL_HEADER {
+            bytes[72..104].fill(0);
+            let checksum = Sha256::digest(&bytes);
+            bytes[72..104].copy_from_slice(&checksum);
+        }
+        if let Ok(mut found) = Partial::decode(&bytes) {
+            prop_assert_eq!(&found.encode(), &bytes);
+            let _ = found.merge(&partial);
+            if let PassStatistics::Gram(_, sums) = found.statistics {
+                let _ = sums.finish().weight();
+            }
+        }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) use formats::columnar::ColumnarTable;
 pub use formats::columnar::{ColumnarFormat, ReadFailure, read_columns, restrict};
 pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub use formats::upload_format::UploadFormat;
-pub use moment_sums::MomentSums;
+pub use moment_sums::{MOMENT_BYTES, MomentSums};
 pub use parts::{
     HeldOut, Part, TooFewUnits, UnitOrder, fold_units, folds, keep_few, permutation, split, split_units, thin,
 };

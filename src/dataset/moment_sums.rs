@@ -1,7 +1,10 @@
 //! The moments of a column from those of its blocks, without rounding in between.
 
 use super::ColumnMoments;
-use crate::sums::ExactSum;
+use crate::sums::{EXACT_SUM_BYTES, ExactSum};
+
+/// Bytes of the sums of one column.
+pub const MOMENT_BYTES: usize = 5 * 8 + 2 * EXACT_SUM_BYTES;
 
 /// Sums over blocks of rows of one column: the same in any order of the blocks and for any tree of merges.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +61,45 @@ impl MomentSums {
         self.overflowed |= other.overflowed;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// The sums as bytes: counts, Σx, Σx², whether squares overflowed, smallest and largest value.
+    pub fn to_bytes(&self) -> [u8; MOMENT_BYTES] {
+        let mut bytes = Vec::with_capacity(MOMENT_BYTES);
+        bytes.extend(self.count.to_le_bytes());
+        bytes.extend(self.missing.to_le_bytes());
+        bytes.extend(self.values.to_bytes());
+        bytes.extend(self.squares.to_bytes());
+        bytes.extend(u64::from(self.overflowed).to_le_bytes());
+        bytes.extend(self.min.to_le_bytes());
+        bytes.extend(self.max.to_le_bytes());
+        std::array::from_fn(|at| bytes[at])
+    }
+
+    /// The sums of these bytes; none where the smallest and the largest value are not those of so many values.
+    pub fn of_bytes(bytes: &[u8; MOMENT_BYTES]) -> Option<Self> {
+        const AFTER: usize = 16 + 2 * EXACT_SUM_BYTES;
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let sum = |at: usize| ExactSum::of_bytes(&std::array::from_fn(|i| bytes[at + i]));
+        let sums = Self {
+            count: number(0),
+            missing: number(8),
+            values: sum(16),
+            squares: sum(16 + EXACT_SUM_BYTES),
+            overflowed: match number(AFTER) {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+            min: f64::from_bits(number(AFTER + 8)),
+            max: f64::from_bits(number(AFTER + 16)),
+        };
+        let sound = if sums.count == 0 {
+            (sums.min, sums.max) == (f64::INFINITY, f64::NEG_INFINITY)
+        } else {
+            sums.min.is_finite() && sums.max.is_finite() && sums.min <= sums.max
+        };
+        sound.then_some(sums)
     }
 
     /// The moments of all blocks. Σ(x − p)² = Σx² − 2pΣx + np² has no rounding error for any p; the one that is near the

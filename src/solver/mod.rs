@@ -18,7 +18,7 @@ mod classifier;
 /// The square root of a symmetric matrix.
 mod symmetric_root;
 
-pub use crate::linalg::{checkpoint, product_in_strips};
+pub use crate::linalg::{InstructionSet, checkpoint, product_in_strips};
 pub use blocks::{Interrupted, in_order};
 pub use classifier::{
     Certificate, ClassRows, ClassifierError, ClassifierEvidence, ClassifierSettings, ClassifierSolution,

@@ -9,6 +9,9 @@ const LOWEST: i32 = -2148;
 /// 2148 + 2048 bits, and 125 for carries, with the sign.
 const LIMBS: usize = 68;
 
+/// Bytes of a sum.
+pub const EXACT_SUM_BYTES: usize = 8 * LIMBS;
+
 /// Σ of finite numbers, in two's complement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExactSum([u64; LIMBS]);
@@ -73,14 +76,16 @@ impl ExactSum {
         (0..LIMBS).flat_map(halves).filter(|(bits, _)| *bits != 0).map(piece)
     }
 
-    /// The limbs, lowest first.
-    pub fn limbs(&self) -> &[u64; LIMBS] {
-        &self.0
+    /// The sum as bytes, lowest first.
+    pub fn to_bytes(&self) -> [u8; EXACT_SUM_BYTES] {
+        let mut bytes = [0; EXACT_SUM_BYTES];
+        bytes.chunks_exact_mut(8).zip(&self.0).for_each(|(bytes, limb)| bytes.copy_from_slice(&limb.to_le_bytes()));
+        bytes
     }
 
-    /// The sum with these limbs.
-    pub fn of_limbs(limbs: [u64; LIMBS]) -> Self {
-        Self(limbs)
+    /// The sum of these bytes; all bytes are some sum.
+    pub fn of_bytes(bytes: &[u8; EXACT_SUM_BYTES]) -> Self {
+        Self(std::array::from_fn(|limb| u64::from_le_bytes(std::array::from_fn(|i| bytes[8 * limb + i]))))
     }
 
     fn add_bits(&mut self, magnitude: u128, place: usize, negative: bool) {
@@ -183,7 +188,7 @@ mod tests {
             let mut merged = sum_of(&values[cut..]);
             merged.merge(&sum_of(&values[..cut]));
             assert_eq!(merged, whole);
-            assert_eq!(ExactSum::of_limbs(*merged.limbs()), whole);
+            assert_eq!(ExactSum::of_bytes(&merged.to_bytes()), whole);
         }
     }
 }

@@ -10,5 +10,5 @@ mod grid;
 /// Sums without rounding.
 mod exact_sum;
 
-pub use exact_sum::ExactSum;
+pub use exact_sum::{EXACT_SUM_BYTES, ExactSum};
 pub use grid::{GridInt, exponent_above, power_of_two};

@@ -39,9 +39,13 @@ mod update;
 /// Samplings next to each other.
 mod compare;
 
+/// Statistics of some of the rows, which merge.
+mod partial;
+
 pub use assess::recertify::recertify;
 pub use compare::{CompareSpec, Comparison, Repetition, Summary, Trial, compare, estimate_comparison};
 pub(crate) use fit::bandwidth::mean_absolute_difference;
+pub use partial::{PARTIAL_HEADER, Partial, PartialError, PassStatistics, TableMoments};
 pub use plan_request::PlanRequest;
 pub use spec::check_kernel::samplings;
 pub use spec::effort::Effort;

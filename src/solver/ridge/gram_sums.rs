@@ -29,20 +29,20 @@ pub enum MergeError {
 /// Statistics of blocks of rows as multiples of the units of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GramSums {
-    grid: GramGrid,
-    products: Products,
+    pub(super) grid: GramGrid,
+    pub(super) products: Products,
     /// k×s, row by row.
-    moments: Vec<i128>,
-    features: Vec<i128>,
-    targets: Vec<i128>,
-    target_squares: Vec<i128>,
-    weight: i128,
-    sample_count: u64,
+    pub(super) moments: Vec<i128>,
+    pub(super) features: Vec<i128>,
+    pub(super) targets: Vec<i128>,
+    pub(super) target_squares: Vec<i128>,
+    pub(super) weight: i128,
+    pub(super) sample_count: u64,
 }
 
 /// Lower triangle of Σ c ψψᵀ, s×s.
 #[derive(Debug, Clone, PartialEq)]
-enum Products {
+pub(super) enum Products {
     Narrow(Array2<i64>),
     Wide(Array2<i128>),
 }
@@ -106,6 +106,11 @@ impl GramSums {
         add_rounded(std::slice::from_mut(&mut self.weight), [&block.weight], grid.weight())?;
         self.sample_count += block.sample_count as u64;
         Ok(())
+    }
+
+    /// n, the rows so far.
+    pub fn row_count(&self) -> u64 {
+        self.sample_count
     }
 
     /// Adds the sums of other rows, made for the same grid.

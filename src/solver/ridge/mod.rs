@@ -9,6 +9,9 @@ pub(crate) mod gram_grid;
 /// The same while rows are added.
 pub(crate) mod gram_sums;
 
+/// These sums as bytes.
+mod gram_bytes;
+
 /// The same of blocks of rows.
 pub(crate) mod block_gram;
 
