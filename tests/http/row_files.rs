@@ -147,8 +147,8 @@ async fn a_json_upload_with_decimal_commas_is_not_advised_an_option_that_it_lack
     let detail = answer.refused(422, "invalid_column")["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("Write them as numbers with a decimal point"), "{detail}");
     assert!(!detail.contains("decimal=comma"), "{detail}");
-    let csv: String = (0..20).map(|i| format!("\"{i},5\",{i}\n")).collect();
-    let answer = service.upload("name=commas", format!("area,y\n{csv}")).await;
+    let lines: Vec<String> = (0..20).map(|i| format!("\"{i},5\",{i}\n")).collect();
+    let answer = service.upload("name=commas", format!("area,y\n{}", lines.concat())).await;
     let detail = answer.refused(422, "invalid_column")["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("Send decimal=comma, or send categorical=area"), "{detail}");
 }

@@ -41,10 +41,9 @@ impl RowFormat {
     /// Refuses a body whose first bytes belong to another format, with the type to send.
     pub fn check_beginning(self, first_bytes: &[u8]) -> Result<(), Refusal> {
         let own = match self {
-            Self::Streamed(Format::Arrow) => Some(UploadFormat::ArrowStream),
             Self::File(ColumnarFormat::Parquet) => Some(UploadFormat::Parquet),
             Self::File(ColumnarFormat::ArrowFile) => Some(UploadFormat::ArrowFile),
-            Self::File(ColumnarFormat::ArrowStream) => Some(UploadFormat::ArrowStream),
+            Self::Streamed(Format::Arrow) | Self::File(ColumnarFormat::ArrowStream) => Some(UploadFormat::ArrowStream),
             Self::Streamed(Format::Json | Format::Ndjson | Format::Csv) => None,
         };
         match (UploadFormat::of_magic(first_bytes), own) {
