@@ -86,7 +86,7 @@ fn obeys_the_merge_laws<T: Real>(seed: u64, counts: (usize, usize, usize), wide:
         let count = 1 + (seed as usize + 7 * at) % 9;
         let features = Array2::from_shape_fn((count, s), |_| T::from_f64(number()));
         let targets = Array2::from_shape_fn((count, k), |_| number());
-        let weights: Option<Vec<f64>> = (seed % 2 == 0).then(|| (0..count).map(|_| number().abs()).collect());
+        let weights: Option<Vec<f64>> = seed.is_multiple_of(2).then(|| (0..count).map(|_| number().abs()).collect());
         reach.include(&Reach::of(features.view(), targets.view(), weights.as_deref()));
         (features, targets, weights)
     };
@@ -99,7 +99,7 @@ fn obeys_the_merge_laws<T: Real>(seed: u64, counts: (usize, usize, usize), wide:
         sums
     };
     let partial = |sums: GramSums| {
-        let statistics = PassStatistics::Gram(Precision::Double, sums);
+        let statistics = PassStatistics::Gram(Precision::Double, Box::new(sums));
         Partial { spec: [1; 32], instructions: InstructionSet::of_this_machine(), statistics }
     };
     let whole = partial(sum(&blocks)).encode();
@@ -252,7 +252,9 @@ proptest! {
             let mut sums = MomentSums::EMPTY;
             for block in blocks {
                 let mut moments = ColumnMoments::EMPTY;
-                block.iter().for_each(|value| moments.observe(*value));
+                for value in block {
+                    moments.observe(*value);
+                }
                 sums.add(&moments);
             }
             sums
@@ -269,7 +271,7 @@ proptest! {
     fn partial_statistics_with_a_right_checksum_and_wrong_bytes_do_not_panic(at in any::<usize>(), noise in vec(any::<u8>(), 1..12)) {
         let features = Array2::from_shape_fn((20, 3), |(i, j)| ((i * 3 + j) as f64).sin());
         let sums = GramSums::of(features.clone(), features.view(), None).unwrap();
-        let statistics = PassStatistics::Gram(Precision::Double, sums);
+        let statistics = PassStatistics::Gram(Precision::Double, Box::new(sums));
         let partial = Partial { spec: [1; 32], instructions: InstructionSet::of_this_machine(), statistics };
         let mut bytes = partial.encode();
         let at = at % bytes.len();

@@ -126,7 +126,7 @@ impl CountLine {
             bar.set_length(total);
             return bar.set_position(done);
         }
-        let tenth = if total == 0 { 0 } else { (done * TENTHS as u64 / total) as usize };
+        let tenth = (done * TENTHS as u64).checked_div(total).unwrap_or(0) as usize;
         let elapsed = self.started.elapsed();
         if elapsed >= Self::LONG && tenth > self.printed.fetch_max(tenth, Ordering::Relaxed) {
             let seconds = elapsed.as_secs_f64();

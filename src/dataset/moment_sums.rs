@@ -136,13 +136,17 @@ mod tests {
 
     fn block(values: &[f64]) -> ColumnMoments {
         let mut moments = ColumnMoments::EMPTY;
-        values.iter().for_each(|value| moments.observe(*value));
+        for value in values {
+            moments.observe(*value);
+        }
         moments
     }
 
     fn sums(blocks: &[&[f64]]) -> MomentSums {
         let mut sums = MomentSums::EMPTY;
-        blocks.iter().for_each(|values| sums.add(&block(values)));
+        for values in blocks {
+            sums.add(&block(values));
+        }
         sums
     }
 

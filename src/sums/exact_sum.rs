@@ -53,7 +53,7 @@ impl ExactSum {
     pub fn to_f64(&self) -> f64 {
         let (negative, limbs) = self.magnitude();
         let Some(top) = limbs.iter().rposition(|limb| *limb != 0) else { return 0.0 };
-        let highest = 64 * top as i32 + 63 - limbs[top].leading_zeros().cast_signed();
+        let highest = (64 * top as u32 + 63 - limbs[top].leading_zeros()).cast_signed();
         // The last bit that a number of this size has, and no number has one below 2^-1074.
         let last = (highest - 52).max(-1074 - LOWEST);
         let bit = |at: i32| at >= 0 && limbs[at as usize / 64] >> (at % 64) & 1 == 1;
@@ -72,7 +72,8 @@ impl ExactSum {
         let (negative, limbs) = self.magnitude();
         let halves = move |at: usize| [(limbs[at] & 0xffff_ffff, 64 * at), (limbs[at] >> 32, 64 * at + 32)];
         let sign = if negative { -1.0 } else { 1.0 };
-        let piece = move |(bits, place): (u64, usize)| sign * scaled(bits as f64, place as i32 + LOWEST);
+        let piece =
+            move |(bits, place): (u64, usize)| sign * scaled(bits as f64, (place as u32).cast_signed() + LOWEST);
         (0..LIMBS).flat_map(halves).filter(|(bits, _)| *bits != 0).map(piece)
     }
 
@@ -142,7 +143,9 @@ mod tests {
 
     fn sum_of(values: &[f64]) -> ExactSum {
         let mut sum = ExactSum::ZERO;
-        values.iter().for_each(|value| sum.add(*value));
+        for value in values {
+            sum.add(*value);
+        }
         sum
     }
 

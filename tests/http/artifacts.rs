@@ -216,7 +216,7 @@ async fn a_slow_sender_keeps_no_other_file_out() {
         drop(sender);
         [first, next, last]
     };
-    let (slow, fast) = futures_util::future::join(slow, meanwhile).await;
+    let (slow, fast) = Box::pin(futures_util::future::join(slow, meanwhile)).await;
     let mut versions = fast.map(|answer| answer.ok(201)["version"].as_u64().unwrap());
     versions.sort_unstable();
     assert_eq!(versions, [1, 2, 3]);

@@ -73,7 +73,8 @@ fn columns_are_read_as_the_flags_say() {
     let table = "code;when;price;size;note;y\n".to_owned()
         + &(0..60)
             .map(|i| format!("{};0{}/0{}/2026;{},5;lost;n{i};{}\n", i % 3, i % 9 + 1, i % 7 + 1, i, i * 2))
-            .collect::<String>();
+            .collect::<Vec<_>>()
+            .concat();
     let table = table.replacen(";lost;", ";3;", 40);
     let (folder, _) = folder("sales.csv", table);
     let flags = "--delimiter semicolon --decimal comma --categorical code --datetime when --day-first true \
@@ -115,7 +116,7 @@ fn columns_are_read_as_the_flags_say() {
 fn every_upload_format_is_read_and_findings_are_told() {
     let (folder, _) = folder(
         "table.tsv",
-        "id\tx\ty\n".to_owned() + &(0..80).map(|i| format!("k{i}\t{i}\t{}\n", i * i)).collect::<String>(),
+        "id\tx\ty\n".to_owned() + &(0..80).map(|i| format!("k{i}\t{i}\t{}\n", i * i)).collect::<Vec<_>>().concat(),
     );
     let at = folder.path();
     let output = bochner(at, &["train", "table.tsv", "--spec", FAST]);
@@ -124,7 +125,7 @@ fn every_upload_format_is_read_and_findings_are_told() {
     assert!(notes.contains("column 'id': "), "an identifier is left out, and that is said: {notes}");
     let records: Vec<Value> = (0..80).map(|i| json!({"x": i, "y": i * i})).collect();
     std::fs::write(at.join("records.json"), json!(records).to_string()).unwrap();
-    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    let lines = records.iter().map(|record| format!("{record}\n")).collect::<Vec<_>>().concat();
     std::fs::write(at.join("lines.ndjson"), &lines).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, lines.as_bytes()).unwrap();

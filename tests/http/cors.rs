@@ -17,7 +17,12 @@ async fn send(service: &Service, method: &str, path: &str, headers: &[(&str, &st
 }
 
 fn cors_headers(answer: &Answer) -> Vec<&str> {
-    answer.headers.keys().map(|name| name.as_str()).filter(|name| name.starts_with("access-control-")).collect()
+    answer
+        .headers
+        .keys()
+        .map(axum::http::HeaderName::as_str)
+        .filter(|name| name.starts_with("access-control-"))
+        .collect()
 }
 
 fn varies_by_origin(answer: &Answer) -> bool {

@@ -74,7 +74,7 @@ async fn ids_that_say_nothing_here_start_with_the_job_as_it_is() {
         if id.trim() == "end" {
             assert_eq!(again.status, 204);
         } else {
-            assert_eq!(read(&again), [end.clone()], "{id}");
+            assert_eq!(read(&again), std::slice::from_ref(end), "{id}");
         }
     }
     come_back(&service, "/api/v1/jobs/job-none/events", "end").await.refused(404, "job_not_found");

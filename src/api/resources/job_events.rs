@@ -104,13 +104,12 @@ impl Listener {
                     return None;
                 }
                 self.wait_for_change().await?;
-                match self.state.jobs.events_since(&self.id, self.after) {
-                    Some(happened) => self.take(happened),
-                    None => {
-                        let (job, ended) = self.read().await?;
-                        self.ended = ended;
-                        self.waiting.push_back(Told::Now(job));
-                    }
+                if let Some(happened) = self.state.jobs.events_since(&self.id, self.after) {
+                    self.take(happened);
+                } else {
+                    let (job, ended) = self.read().await?;
+                    self.ended = ended;
+                    self.waiting.push_back(Told::Now(job));
                 }
                 continue;
             };

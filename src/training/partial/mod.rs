@@ -37,9 +37,9 @@ pub struct Partial {
 #[derive(Debug, Clone, PartialEq)]
 pub enum PassStatistics {
     /// Moments of inputs and targets.
-    Moments(TableMoments),
+    Moments(Box<TableMoments>),
     /// A Gram matrix and the sums beside it, of features in this precision.
-    Gram(Precision, GramSums),
+    Gram(Precision, Box<GramSums>),
 }
 
 impl Partial {
@@ -86,10 +86,11 @@ impl Partial {
         let (header, payload) = Header::split(bytes)?;
         let Header { spec, instructions, rows, .. } = header;
         let statistics = match (header.pass, header.precision) {
-            (Pass::Moments, None) => PassStatistics::Moments(TableMoments::read(payload)?),
-            (Pass::Gram, Some(precision)) => {
-                PassStatistics::Gram(precision, GramSums::read(rows, payload).ok_or(PartialError::Inconsistent)?)
-            }
+            (Pass::Moments, None) => PassStatistics::Moments(Box::new(TableMoments::read(payload)?)),
+            (Pass::Gram, Some(precision)) => PassStatistics::Gram(
+                precision,
+                Box::new(GramSums::read(rows, payload).ok_or(PartialError::Inconsistent)?),
+            ),
             (Pass::Moments, Some(_)) | (Pass::Gram, None) => return Err(PartialError::Inconsistent),
         };
         let partial = Self { spec, instructions, statistics };
@@ -135,13 +136,15 @@ mod tests {
         let reach = Reach { feature: 1.0, weight: 1000.0, targets: vec![1.0, 1.0] };
         let mut sums = GramSums::new(5, GramGrid::new(&reach, width));
         sums.add(&[BlockGram::of(features, targets.view(), None)], 1).unwrap();
-        let statistics = PassStatistics::Gram(Precision::Double, sums);
+        let statistics = PassStatistics::Gram(Precision::Double, Box::new(sums));
         Partial { spec: [7; 32], instructions: InstructionSet::of_this_machine(), statistics }
     }
 
     fn moments(values: &[f64]) -> Partial {
         let mut column = ColumnMoments::EMPTY;
-        values.iter().for_each(|value| column.observe(*value));
+        for value in values {
+            column.observe(*value);
+        }
         let mut sums = MomentSums::EMPTY;
         sums.add(&column);
         let mut weight = ExactSum::ZERO;
@@ -152,7 +155,7 @@ mod tests {
             inputs: vec![sums, MomentSums::EMPTY],
             targets: vec![sums],
         };
-        let statistics = PassStatistics::Moments(moments);
+        let statistics = PassStatistics::Moments(Box::new(moments));
         Partial { spec: [9; 32], instructions: InstructionSet::of_this_machine(), statistics }
     }
 

@@ -158,7 +158,7 @@ impl Input {
     }
 
     /// An end of the slider as people read it.
-    fn shown(&self, end: &str) -> String {
+    fn shown(end: &str) -> String {
         end.parse().map_or_else(|_| end.to_owned(), number)
     }
 

@@ -94,9 +94,12 @@ pub(crate) async fn compress_prediction(headers: &HeaderMap, response: Response)
     compressed.into_response()
 }
 
+/// Whether an answer is to be compressed.
+type Rule = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
+
 /// The fastest level: the rest of an answer waits for it, and it has most of the gain.
-fn layer(least: u64) -> CompressionLayer<And<SizeAbove, fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool>> {
-    let texts: fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool = is_text;
+fn layer(least: u64) -> CompressionLayer<And<SizeAbove, Rule>> {
+    let texts: Rule = is_text;
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(SizeAbove::new(least).and(texts))
 }
 
