@@ -171,7 +171,7 @@ fn the_demo_walks_from_a_table_to_a_prediction_and_leaves_nothing() {
     ] {
         assert!(text.contains(part), "'{part}' in {text}");
     }
-    assert_eq!(text.matches("http://127.0.0.1:").count(), 6, "{text}");
+    assert_eq!(text.matches("http://127.0.0.1:").count(), 5, "{text}");
     // More rentals in the morning than at night, as the table was made.
     let rentals = |line: &str| {
         let line = text.lines().find(|found| found.contains(line)).unwrap_or_else(|| panic!("{line} in {text}"));

@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// A spec as JSON, or the path of a file of it.
 pub(super) fn raw_spec(text: &str) -> Result<Value, String> {
-    if text.trim_start().starts_with('{') {
+    if text.trim_start().starts_with(['{', '[']) {
         return serde_json::from_str(text).map_err(|error| format!("--spec is not JSON: {error}"));
     }
     let content = std::fs::read_to_string(text).map_err(|error| format!("--spec {text}: {error}"))?;

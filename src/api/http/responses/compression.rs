@@ -2,7 +2,7 @@
 //!
 //! Texts are compressed from a kilobyte on; model files and Arrow streams are numbers that hardly shrink, and events must
 //! not wait in the buffer of an encoder. Predictions are compressed only if they are long: a single row is answered in
-//! less time than an encoder takes to start. `/v2` has its own rules.
+//! less time than an encoder takes to start. Predictions of `/v2` have codings of their own, and nothing else there is compressed.
 
 use crate::api::http::accept::{Weighted, field_lines};
 use axum::Router;
@@ -110,9 +110,10 @@ fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bo
 }
 
 /// Leaves one coding in `Accept-Encoding`, or none: the layer would answer a list that it cannot satisfy with 406, after
-/// the work is done.
+/// the work is done. Triton's asynchronous client names codings that it cannot read, so `/v2` answers plainly.
 async fn name_one_coding(mut request: Request) -> Request {
-    match Coding::accepted(request.headers()) {
+    let readable = !request.uri().path().starts_with("/v2");
+    match Coding::accepted(request.headers()).filter(|_| readable) {
         Some(coding) => request.headers_mut().insert(header::ACCEPT_ENCODING, coding.name()),
         None => request.headers_mut().remove(header::ACCEPT_ENCODING),
     };
