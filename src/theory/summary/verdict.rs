@@ -71,13 +71,13 @@ fn fit(facts: &Facts) -> String {
 
 /// From this share on, the distance is not called a part of the error: what the exact method itself misses and what the
 /// random features add may cancel.
-const LARGE_SHARE: f64 = 0.5;
+const CANCELLING_SHARE: f64 = 0.5;
 
 fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
     let about = if features.source == Some(DistanceSource::Estimated) { "an estimated " } else { "" };
     match (features.share_of_error, features.share_of_variance) {
         _ if facts.feature_count.is_none() => "nothing is lost by approximation, because it uses none".to_owned(),
-        (Some(part), _) if part >= LARGE_SHARE => {
+        (Some(part), _) if part >= CANCELLING_SHARE => {
             format!("its squared distance to the exact method is {about}{} of its squared error", share(part))
         }
         (Some(part), _) => format!("{about}{} of its squared error comes from the random features", share(part)),
