@@ -182,7 +182,7 @@ impl TableRequest {
     }
 }
 
-/// First bytes by which formats are told apart.
+/// How many first bytes are read to recognise a format.
 const MAGIC_BYTES: u64 = 8;
 
 fn unread(error: std::io::Error) -> Refusal {

@@ -15,7 +15,7 @@ pub(super) mod cross_validation;
 /// Held-out rows with what the model says about them.
 pub(super) mod held_out;
 
-/// How well rows of a label are told from the others.
+/// How well a model separates the rows of one label from the others.
 pub(super) mod ranking;
 
 /// Importance and partial dependence of columns.

@@ -1,4 +1,4 @@
-//! How well held-out rows of one label are told from the others, at every threshold.
+//! How well a model separates held-out rows of one label from the others, at every threshold.
 
 use crate::model::FittedModel;
 
