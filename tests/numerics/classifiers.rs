@@ -43,7 +43,7 @@ fn errors(model: &FittedModel) -> &LabelErrors {
 #[test]
 fn every_learner_finds_two_and_four_classes() {
     for class_count in [2, 4] {
-        let table = sectors(3_000, class_count, 0.05);
+        let table = sectors(6_000, class_count, 0.05);
         for learner in ["ridge", "logistic", "hinge", "squared_hinge"] {
             let model = fit(&table, class_count, &json!({"learner": learner, "features": {"count": 128}}));
             let errors = errors(&model);
@@ -54,14 +54,13 @@ fn every_learner_finds_two_and_four_classes() {
             let accuracy = errors.validation_accuracy.unwrap();
             assert!(accuracy > 0.9, "{learner} with {class_count} classes: {accuracy}");
             assert!(errors.validation_log_loss.unwrap() < 0.5, "{learner}: {errors:?}");
-            // Of 600 rows, where a perfect calibration gives 0.02 to 0.03.
-            assert!(errors.expected_calibration_error.unwrap() < 0.1, "{learner}: {errors:?}");
+            assert!(errors.expected_calibration_error.unwrap() < 0.08, "{learner}: {errors:?}");
             assert_eq!(errors.validation_roc_auc.is_some(), class_count == 2);
             let counted: f64 = errors.confusion.as_ref().unwrap().iter().flatten().sum();
             assert_eq!(counted as usize, model.report.validation_rows);
             // They make the slope of all but the logistic, whose values are log odds, and are scored for label sets.
-            assert_eq!(model.report.calibration_rows, 300);
-            assert_eq!(model.calibration_scores().unwrap().len(), 300, "{learner}");
+            assert_eq!(model.report.calibration_rows, 600);
+            assert_eq!(model.calibration_scores().unwrap().len(), 600, "{learner}");
             assert_eq!(decode(&encode(&model).unwrap()).unwrap(), model);
         }
     }
