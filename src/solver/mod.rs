@@ -31,7 +31,7 @@ pub use exact::{
 pub use pool::alignment::{aligned_weights, norms_of_draws};
 pub use pool::elimination::{NeededDraws, needed_draws};
 pub use pool::leverages::ridge_leverages;
-pub use ridge::block_gram::{BlockGram, BlockPlan};
+pub use ridge::block_gram::{BlockGram, BlockPlan, blocks_at_once};
 pub use ridge::draw_error::DrawError;
 pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
 pub use ridge::gram::{Gram, NormalEquations, PackedGram};

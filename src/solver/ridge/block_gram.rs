@@ -95,6 +95,11 @@ fn add_scaled<T: Real>(mut sums: ArrayViewMut1<f64>, factors: [f64; AT_ONCE], ro
     });
 }
 
+/// Blocks that are held at once by a sum on so many threads.
+pub fn blocks_at_once(threads: usize) -> usize {
+    threads.max(1).next_multiple_of(BLOCKS_TOGETHER)
+}
+
 /// Blocks of one size and how they are filled.
 pub struct BlockPlan<F> {
     /// Blocks.
@@ -121,7 +126,7 @@ impl<F> BlockPlan<F> {
     where
         F: Fn(usize, &mut S, &mut BlockGram<T>) -> Result<(), E> + Sync,
     {
-        let at_once = threads.max(1).next_multiple_of(BLOCKS_TOGETHER).min(self.count);
+        let at_once = blocks_at_once(threads).min(self.count);
         let target_count = self.grid.target_count();
         let mut blocks: Vec<_> =
             (0..at_once).map(|_| BlockGram::new(self.row_capacity, self.feature_count, target_count)).collect();

@@ -47,6 +47,24 @@ pub(super) enum Products {
     Wide(Array2<i128>),
 }
 
+impl Products {
+    /// In f64, each rounded once. 64-bit integers make room for them in place.
+    fn into_matrix(self, unit: Unit) -> Array2<f64> {
+        match self {
+            Self::Narrow(products) => in_f64(products, unit),
+            Self::Wide(products) => in_f64(products, unit),
+        }
+    }
+}
+
+fn in_f64<I: GridInt>(counts: Array2<I>, unit: Unit) -> Array2<f64> {
+    let shape = counts.raw_dim();
+    // Standard layout from the first cell on: the vector is the matrix. `collect` reuses its memory where sizes agree.
+    let (counts, _) = counts.into_raw_vec_and_offset();
+    let values = counts.into_iter().map(|count| unit.times(count)).collect();
+    Array2::from_shape_vec(shape, values).expect("one value for each count")
+}
+
 impl GramSums {
     /// The sums of no rows.
     pub fn new(feature_count: usize, grid: GramGrid) -> Self {
@@ -137,11 +155,7 @@ impl GramSums {
     /// The statistics in f64: every sum is rounded once.
     pub fn finish(self) -> Gram {
         let (grid, s, k) = (&self.grid, self.features.len(), self.targets.len());
-        let unit = grid.products();
-        let products = match &self.products {
-            Products::Narrow(products) => products.mapv(|count| unit.times(count)),
-            Products::Wide(products) => products.mapv(|count| unit.times(count)),
-        };
+        let products = self.products.into_matrix(grid.products());
         let by_target = |counts: &[i128], unit: &dyn Fn(usize) -> Unit| {
             Array1::from_shape_fn(k, |target| unit(target).times(counts[target]))
         };

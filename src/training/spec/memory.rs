@@ -2,8 +2,8 @@
 
 use super::open_choices::{CANDIDATES, OpenChoices};
 use crate::dataset::{Encoding, Schema};
-use crate::features::KernelShape;
-use crate::solver::{DENSE_ROWS, PROBES, compared_rows, pool_multiple};
+use crate::features::{KernelShape, Sampling};
+use crate::solver::{DENSE_ROWS, PROBES, blocks_at_once, compared_rows, pool_multiple};
 use crate::training::{GuaranteeSpec, LambdaRule, TrainSpec};
 
 /// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
@@ -76,9 +76,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     // keeps it has its root and folded frequencies.
     let full = spec.tries_full_metric(d as usize);
     let metric = if full { (threads as u64 + 10) * d * d * F64 + 2 * s * d * F64 } else { 0 };
-    // Candidates are scored group by group: the Gram matrix of a group, what is taken from it, and blocks of rows.
-    let group = if spec.sampling.has_pool() { spec.pool.size.min(GROUP_COLUMNS) as u64 } else { 0 };
-    let choosing = 3 * group * group * F64 + (threads as u64 + 4) * group * 2 * BLOCK_ROWS as u64 * F64;
+    let choosing = estimate_choice(spec, outputs, threads as u64);
     let candidates = if spec.sampling.has_pool() { 2 * spec.pool.size as u64 * d * F64 } else { 0 };
     // One after the other: columns are sorted, the weights found, the pool looked at, then the exact system solved.
     let fitting = held + solving + threads as u64 * block;
@@ -89,6 +87,28 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let folds = if spec.cross_validation.is_some() { values + 2 * F64 } else { 0 };
     let parts = parts + values + folds;
     frequencies + metric + candidates + parts * rows + sorting.max(choosing).max(exact).max(fitting).max(solving + pool)
+}
+
+/// Peak bytes of scoring candidates, beside their frequencies.
+fn estimate_choice(spec: &TrainSpec, outputs: u64, threads: u64) -> u64 {
+    let (pool, block_rows) = (spec.pool.size as u64, BLOCK_ROWS as u64);
+    let matrices = match spec.sampling {
+        Sampling::Plain
+        | Sampling::Orthogonal
+        | Sampling::Structured
+        | Sampling::QuasiMonteCarlo
+        | Sampling::Capped => return 0,
+        // Products of all candidates with the targets, and a block of their features with its waves on every thread.
+        Sampling::Eerf | Sampling::Lkrf => return (threads + 1) * pool * (2 * block_rows + 2 * outputs) * F64,
+        // The Gram matrix of a group, and a copy for degrees of freedom at a second λ.
+        Sampling::Elss1 | Sampling::Elss2 | Sampling::Leverage => 2,
+        // The same, and the two that λ is found with; draws are eliminated from one.
+        Sampling::PooledRidge => 3,
+    };
+    let group = pool.div_ceil(pool.div_ceil(GROUP_COLUMNS as u64));
+    // Blocks of features wait until there are enough of them for all threads.
+    let blocks = blocks_at_once(threads as usize) as u64 + threads;
+    matrices * group * group * F64 + blocks * group * block_rows * F64
 }
 
 #[cfg(test)]
@@ -143,17 +163,22 @@ mod tests {
         assert_eq!(need("search", "laplace"), need("none", "laplace"));
     }
 
-    /// Three matrices of 8,192 columns, and no more for a larger pool but its frequencies.
+    /// Two matrices of 8,192 columns, less for a pool of three groups of 6,667, three for ridge regression on the pool, and
+    /// none where only products with the targets are made.
     #[test]
     fn a_pool_is_counted_by_its_groups() {
-        let need = |pool: u64| {
+        let need = |sampling: &str, pool: u64| {
             let raw =
-                json!({"features": {"count": 64, "sampling": "elss1", "pool": pool}, "guarantees": {"exact_rows": 0}});
+                json!({"features": {"count": 64, "sampling": sampling, "pool": pool}, "guarantees": {"exact_rows": 0}});
             let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 64 }).unwrap();
             estimate_memory(&spec, &schema(10_000), 2)
         };
-        assert!(need(8_192) > 3 * 8_192 * 8_192 * F64 && need(640) < need(8_192) / 10);
-        assert!(need(20_000) < need(8_192) + (1 << 20));
+        let matrix = |columns: u64| columns * columns * F64;
+        let scores = |pool: u64| need("elss1", pool);
+        assert!(scores(8_192) > 2 * matrix(8_192) && scores(640) < scores(8_192) / 10);
+        assert!(scores(20_000) > 2 * matrix(6_667) && scores(20_000) < scores(8_192));
+        assert!(need("pooled_ridge", 20_000) > 3 * matrix(6_667));
+        assert!(need("eerf", 20_000) < 2 * matrix(6_667) && need("eerf", 20_000) > 20_000 * 1_024 * F64);
     }
 
     /// 80,000 training rows: 40·12 numbers each for the trace, beside a dense block for a few thousand of them.

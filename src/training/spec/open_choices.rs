@@ -53,9 +53,6 @@ impl OpenChoices {
             let detail = "'by_rows' needs effort balanced or thorough and a sampling without a pool; set a number";
             features.problem("count", detail.into());
         }
-        if open.count && features.has("pool") {
-            features.problem("pool", "is ten times the count, which is 'auto'; remove it or set a count".into());
-        }
         open
     }
 
@@ -156,8 +153,9 @@ mod tests {
             let again = TrainSpec::check("", Some(&spec.to_json()), SpecLimits { feature_count: most }).unwrap();
             assert_eq!(again, spec, "{features}");
         }
-        let refused = check(json!({"count": "auto", "pool": 512}), 4_096).unwrap_err();
-        assert!(refused.iter().all(|pointer| pointer == "/features/pool"), "{refused:?}"); // plain has no pool either
+        let pooled = json!({"count": "auto", "sampling": "leverage", "pool": 512});
+        assert_eq!(check(pooled, 4_096).unwrap_err(), ["/features/pool"]);
+        assert_eq!(check(json!({"count": "auto", "pool": 512}), 4_096).unwrap_err(), ["/features/pool"]);
         assert_eq!(check(json!({"count": "most"}), 4_096).unwrap_err(), ["/features/count"]);
         assert_eq!(check(json!({"sampling": "searched"}), 4_096).unwrap_err(), ["/features/sampling"]);
         let certified = json!({"features": {"count": "auto"}, "lambda": "certified"});

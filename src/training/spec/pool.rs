@@ -70,8 +70,16 @@ impl PoolSpec {
         let requirement = format!("a whole number from {count}, the features to choose, to {LARGEST_POOL}{even}");
         let default = Self::default_size(count);
         let positive = |lambda: f64| lambda > 0.0 && lambda.is_finite();
+        let size = if !features.says("count", "auto") {
+            features.integer("pool", default as u64, fits, &requirement) as usize
+        } else {
+            if features.has("pool") && sampling.has_pool() {
+                features.problem("pool", "is ten times the count, which is 'auto'; remove it or set a count".into());
+            }
+            default
+        };
         Self {
-            size: features.integer("pool", default as u64, fits, &requirement) as usize,
+            size,
             rows: features.integer(
                 "pool_rows",
                 DEFAULT_POOL_ROWS,
