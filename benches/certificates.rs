@@ -4,14 +4,13 @@
 //! `BOCHNER_DATA=folder cargo bench --bench certificates`, where the folder holds `california_housing.csv.gz`. Without a
 //! folder there is nothing to do.
 
+use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::{FittedModel, Predictor, SolverReport};
 use bochner::theory::ours::certificate::certificate_tolerance;
-use in_memory::InMemory;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-mod in_memory;
 mod table;
 mod trainer;
 
@@ -58,7 +57,7 @@ fn main() {
 }
 
 /// What is trained on and held out, and the rest; the target in units of its deviation.
-fn houses(path: &str) -> (InMemory, InMemory) {
+fn houses(path: &str) -> (RowsInMemory, RowsInMemory) {
     let (inputs, targets) = table::read(path);
     let targets: Vec<f64> = targets.iter().map(|cell| cell.parse().expect("numbers")).collect();
     let targets = ndarray::Array1::from(targets);
@@ -67,18 +66,18 @@ fn houses(path: &str) -> (InMemory, InMemory) {
     // Rows in the order of a multiplicative shuffle: the file is sorted.
     let row = |i: usize| inputs.row(i * 7_919 % n).iter().copied().chain([targets[i * 7_919 % n]]).collect::<Vec<_>>();
     let columns = inputs.ncols() + 1;
-    let known = InMemory { cells: (0..TRAINING + HELD_OUT).flat_map(row).collect(), columns };
-    (known, InMemory { cells: (TRAINING + HELD_OUT..n).flat_map(row).collect(), columns })
+    let known = RowsInMemory { cells: (0..TRAINING + HELD_OUT).flat_map(row).collect(), columns };
+    (known, RowsInMemory { cells: (TRAINING + HELD_OUT..n).flat_map(row).collect(), columns })
 }
 
-fn train(table: &InMemory, raw: &Value) -> FittedModel {
+fn train(table: &RowsInMemory, raw: &Value) -> FittedModel {
     let mut raw = raw.clone();
     raw["validation_fraction"] = json!(HELD_OUT as f64 / (TRAINING + HELD_OUT) as f64);
     trainer::train_as(table, &raw, 2)
 }
 
 /// |f_s − f| of every row.
-fn distances(model: FittedModel, exact: FittedModel, rows: &InMemory) -> Vec<f64> {
+fn distances(model: FittedModel, exact: FittedModel, rows: &RowsInMemory) -> Vec<f64> {
     let inputs: Vec<&[f64]> = rows.cells.chunks(rows.columns).map(|row| &row[..rows.columns - 1]).collect();
     let gaps = Predictor::new(model).predict(&inputs) - Predictor::new(exact).predict(&inputs);
     gaps.iter().map(|gap| gap.abs()).collect()

@@ -5,13 +5,12 @@
 //! there is nothing to do. `BOCHNER_TABLES=airfoil,concrete` runs some of them, `BOCHNER_SEEDS=5` more or fewer seeds,
 //! `BOCHNER_EFFORTS=fast,balanced,thorough` more or fewer efforts.
 
+use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::FittedModel;
-use in_memory::InMemory;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-mod in_memory;
 mod table;
 mod trainer;
 
@@ -56,7 +55,7 @@ fn main() {
     println!("{}", summary.join("\n"));
 }
 
-fn timed(rows: &InMemory, spec: &Value) -> (FittedModel, f64) {
+fn timed(rows: &RowsInMemory, spec: &Value) -> (FittedModel, f64) {
     let start = Instant::now();
     let model = trainer::train_as(rows, spec, 2);
     (model, start.elapsed().as_secs_f64())
@@ -94,11 +93,11 @@ fn describe(model: &FittedModel) {
 }
 
 /// Inputs and target side by side.
-fn read(path: &str) -> InMemory {
+fn read(path: &str) -> RowsInMemory {
     let (inputs, targets) = table::read(path);
     let columns = inputs.ncols() + 1;
     let row = |(inputs, target): (ndarray::ArrayView1<f64>, &String)| {
         inputs.iter().copied().chain([target.parse().expect("numbers")]).collect::<Vec<f64>>()
     };
-    InMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns }
+    RowsInMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns }
 }

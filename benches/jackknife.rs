@@ -6,12 +6,11 @@
 //! `BOCHNER_FIRST_SEED` on; `BOCHNER_ROWS` the rows that a model may see at most, 4,000 unless told, which also bounds the
 //! rows that it never sees; `BOCHNER_TABLES` some of the names with commas between them.
 
+use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::{FittedModel, Predictor};
-use in_memory::InMemory;
 use serde_json::{Value, json};
 
-mod in_memory;
 mod table;
 mod trainer;
 
@@ -136,7 +135,7 @@ fn summary(runs: &[Run]) -> String {
 }
 
 /// Rows in an order of the seed, the first of which are known.
-fn dealt(mut rows: Vec<Vec<f64>>, (seed, most): (u64, usize), logarithm: bool) -> (InMemory, Vec<Vec<f64>>) {
+fn dealt(mut rows: Vec<Vec<f64>>, (seed, most): (u64, usize), logarithm: bool) -> (RowsInMemory, Vec<Vec<f64>>) {
     let columns = rows[0].len();
     let mut bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for last in (1..rows.len()).rev() {
@@ -149,15 +148,15 @@ fn dealt(mut rows: Vec<Vec<f64>>, (seed, most): (u64, usize), logarithm: bool) -
     let known = most.min(rows.len() * 4 / 5);
     let mut fresh = rows.split_off(known);
     fresh.truncate(most);
-    (InMemory { cells: rows.concat(), columns }, fresh)
+    (RowsInMemory { cells: rows.concat(), columns }, fresh)
 }
 
-fn train(table: &InMemory, raw: &Value) -> FittedModel {
+fn train(table: &RowsInMemory, raw: &Value) -> FittedModel {
     trainer::train_as(table, raw, 2)
 }
 
 /// The exact kernel method at the lambda of a model, on the same rows.
-fn exact(table: &InMemory, model: &FittedModel, seed: u64, validation: f64) -> FittedModel {
+fn exact(table: &RowsInMemory, model: &FittedModel, seed: u64, validation: f64) -> FittedModel {
     let spec = json!({"learner": "exact_krr", "features": {"seed": seed}, "lambda": model.report.lambda,
         "validation_fraction": validation, "guarantees": {"exact_rows": 0}});
     let exact = train(table, &spec);

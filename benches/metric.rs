@@ -4,13 +4,12 @@
 //! `BOCHNER_DATA=folder cargo bench --bench metric`, where the folder holds the tables as `name.csv.gz`. Without a folder
 //! there is nothing to do. `BOCHNER_TABLES=airfoil,concrete` runs some of them, `BOCHNER_SEEDS=5` more or fewer seeds.
 
+use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::FittedModel;
-use in_memory::InMemory;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-mod in_memory;
 mod table;
 mod trainer;
 
@@ -53,7 +52,7 @@ fn main() {
     }
 }
 
-fn train(rows: &InMemory, kernel: &Value, seed: u64) -> FittedModel {
+fn train(rows: &RowsInMemory, kernel: &Value, seed: u64) -> FittedModel {
     let spec = json!({
         "kernel": kernel, "scaling": "standard", "features": {"count": 2_048, "seed": seed}, "error_bars": false,
         "guarantees": {"exact_rows": 0},
@@ -62,11 +61,11 @@ fn train(rows: &InMemory, kernel: &Value, seed: u64) -> FittedModel {
 }
 
 /// Inputs and target side by side.
-fn read(path: &str) -> InMemory {
+fn read(path: &str) -> RowsInMemory {
     let (inputs, targets) = table::read(path);
     let columns = inputs.ncols() + 1;
     let row = |(inputs, target): (ndarray::ArrayView1<f64>, &String)| {
         inputs.iter().copied().chain([target.parse().expect("numbers")]).collect::<Vec<f64>>()
     };
-    InMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns }
+    RowsInMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns }
 }

@@ -4,10 +4,10 @@
 //! the rest, on a public table in the folder at a bandwidth of half the mean distance (and a pool of so many columns);
 //! `cargo bench --bench sampling -- large elss1` for the time and memory of the largest pool. `docs/sampling.md` shows all.
 
+use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::Predictor;
 use bochner::training::estimate_memory;
-use in_memory::InMemory;
 use ndarray::{Array2, ArrayView1};
 use peak::peak_megabytes;
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use std::time::Instant;
 use synthetic::{Synthetic, fit};
 use trainer::{schema_of, spec_of, train_as};
 
-mod in_memory;
 mod peak;
 mod synthetic;
 mod table;
@@ -140,7 +139,7 @@ fn test_error(inputs: &Array2<f64>, targets: &[f64], held_out: usize, raw: &Valu
     let cells = |(row, target): (ArrayView1<f64>, &f64)| row.iter().copied().chain([*target]).collect::<Vec<f64>>();
     let rows = || inputs.rows().into_iter().zip(targets).enumerate();
     let training = rows().filter(|(at, _)| at % 5 != held_out).flat_map(|(_, row)| cells(row)).collect();
-    let model = train_as(&InMemory { cells: training, columns: inputs.ncols() + 1 }, raw, threads);
+    let model = train_as(&RowsInMemory { cells: training, columns: inputs.ncols() + 1 }, raw, threads);
     let predictor = Predictor::new(model);
     let tests: Vec<(Vec<f64>, f64)> =
         rows().filter(|(at, _)| at % 5 == held_out).map(|(_, (row, target))| (row.to_vec(), *target)).collect();

@@ -2,15 +2,14 @@
 //!
 //! `cargo bench --bench scale`; `BOCHNER_DATA=folder` with `cpusmall.csv.gz` in it for the search.
 
+use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::ErrorReport;
-use in_memory::InMemory;
 use peak::peak_megabytes;
 use serde_json::json;
 use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
-mod in_memory;
 mod peak;
 mod synthetic;
 mod table;
@@ -43,7 +42,7 @@ fn cpusmall(folder: &str, threads: usize) {
         inputs.iter().copied().chain([target.parse().expect("a number")]).collect::<Vec<f64>>()
     };
     let columns = inputs.ncols() + 1;
-    let rows = InMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns };
+    let rows = RowsInMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns };
     let raw = json!({"kernel": {"bandwidth": "search"}, "features": {"count": 2_048}, "guarantees": {"exact_rows": 0}});
     let start = Instant::now();
     let report = trainer::train_as(&rows, &raw, threads).report;

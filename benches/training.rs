@@ -2,17 +2,15 @@
 //!
 //! `cargo bench --bench training`
 
-use bochner::dataset::Rows;
+use bochner::dataset::{Rows, RowsInMemory};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::{Real, use_one_blas_thread};
 use bochner::solver::in_order;
-use in_memory::InMemory;
 use ndarray::Array2;
 use serde_json::json;
 use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
-mod in_memory;
 mod synthetic;
 mod trainer;
 
@@ -97,9 +95,9 @@ fn features_alone(n: usize, d: usize, s: usize, threads: usize) {
 }
 
 /// The same rows held in memory, so that making them is not part of what is measured.
-fn held(rows: &Synthetic) -> InMemory {
+fn held(rows: &Synthetic) -> RowsInMemory {
     let columns = rows.column_count();
     let mut cells = vec![0.0; rows.n * columns];
     rows.read(0, &mut cells).expect("rows are made on the fly");
-    InMemory { cells, columns }
+    RowsInMemory { cells, columns }
 }

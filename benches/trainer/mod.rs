@@ -1,38 +1,17 @@
 //! Training on a table of numbers, for benches.
 
-use bochner::dataset::{Column, ColumnKind, ColumnReading, Rows, Schema, Task};
+use bochner::dataset::{Column, ColumnKind, Rows, Schema, Task};
 use bochner::model::FittedModel;
-use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainSpec, train};
+use bochner::training::{Resources, SpecLimits, TrainSpec, Unwatched, train};
 use serde_json::Value;
 
 /// What a preconditioner may take.
 const CACHE_BYTES: u64 = 256 << 20;
 
-struct Silent;
-
-impl Observer for Silent {
-    fn progress(&self, _: Stage, _: f64) {}
-
-    fn should_stop(&self) -> bool {
-        false
-    }
-}
-
 /// Of a table of numbers whose last column is the target.
 pub(crate) fn schema_of(table: &dyn Rows) -> Schema {
-    let column = |index: usize| Column {
-        name: format!("c{index}"),
-        kind: ColumnKind::Numeric,
-        levels: vec![],
-        missing: 0,
-        distinct: 2,
-        distinct_is_lower_bound: true,
-        min: None,
-        max: None,
-        mean: None,
-        std: None,
-        reading: ColumnReading::default(),
-    };
+    let column =
+        |index: usize| Column { distinct: 2, ..Column::unprofiled(&format!("c{index}"), ColumnKind::Numeric, vec![]) };
     Schema {
         columns: (0..table.column_count()).map(column).collect(),
         targets: vec![table.column_count() - 1],
@@ -50,7 +29,7 @@ pub(crate) fn spec_of(raw: &Value) -> TrainSpec {
 /// Trains by a spec and prints how long each stage took; the target is the last column.
 pub(crate) fn train_as(table: &dyn Rows, raw: &Value, threads: usize) -> FittedModel {
     let (schema, spec) = (schema_of(table), spec_of(raw));
-    let trained = train(table, &schema, "bench", &spec, Resources { threads, cache_bytes: CACHE_BYTES }, &Silent)
+    let trained = train(table, &schema, "bench", &spec, Resources { threads, cache_bytes: CACHE_BYTES }, &Unwatched)
         .expect("training succeeds");
     let stages: Vec<String> =
         trained.stage_seconds.iter().map(|(stage, t)| format!("{} {t:.2}", stage.name())).collect();

@@ -129,40 +129,11 @@ impl Rows for AlignedRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{ColumnReading, Notation, Task};
-
-    struct Memory(Vec<[f64; 3]>);
-
-    impl Rows for Memory {
-        fn row_count(&self) -> usize {
-            self.0.len()
-        }
-
-        fn column_count(&self) -> usize {
-            3
-        }
-
-        fn read(&self, first: usize, cells: &mut [f64]) -> io::Result<()> {
-            cells.copy_from_slice(&self.0.concat()[3 * first..3 * first + cells.len()]);
-            Ok(())
-        }
-    }
+    use crate::dataset::{Notation, RowsInMemory, Task};
 
     fn column(name: &str, levels: &[&str]) -> Column {
         let kind = if levels.is_empty() { ColumnKind::Numeric } else { ColumnKind::Categorical };
-        Column {
-            name: name.into(),
-            kind,
-            levels: levels.iter().map(|&level| level.into()).collect(),
-            missing: 0,
-            distinct: 2,
-            distinct_is_lower_bound: false,
-            min: None,
-            max: None,
-            mean: None,
-            std: None,
-            reading: ColumnReading::default(),
-        }
+        Column::unprofiled(name, kind, levels.iter().map(|&level| level.into()).collect())
     }
 
     fn schema() -> Schema {
@@ -180,7 +151,8 @@ mod tests {
         let wanted = [input("size", &[]), input("colour", &["blue", "green", "red"])];
         let alignment = Alignment::new(&schema(), &wanted, &["y".to_owned()], None).unwrap();
         assert_eq!(alignment.roles(), &Roles { inputs: vec![0, 1], targets: vec![2], weight: None });
-        let table = Memory(vec![[7.0, 1.0, 0.5], [8.0, 0.0, 0.25], [9.0, f64::NAN, 0.0]]);
+        let cells = vec![7.0, 1.0, 0.5, 8.0, 0.0, 0.25, 9.0, f64::NAN, 0.0];
+        let table = RowsInMemory { cells, columns: 3 };
         let mut cells = [0.0; 9];
         alignment.read_as(&table).read(0, &mut cells).unwrap();
         assert_eq!(cells[..6], [0.5, 2.0, 7.0, 0.25, 1.0, 8.0]);

@@ -77,5 +77,5 @@ pub use roles::Roles;
 pub use scaling::{ColumnMoments, Scaling, ScalingRule};
 pub use schema::{Column, ColumnKind, ColumnReading, LeftOut, Schema, Task};
 pub use store::{Dataset, DatasetStore, Ingested, UploadOptions};
-pub use table::{Rows, Table};
+pub use table::{Rows, RowsInMemory, Table};
 pub use upload::{ContentEncoding, Received, UploadLimits};

@@ -109,21 +109,27 @@ pub struct Column {
 }
 
 impl Column {
-    /// A text column whose cells are not kept.
-    pub(super) fn unread(name: &str, missing: u64, examples: Vec<String>) -> Self {
+    /// A column of which nothing is known but its name and what its cells are.
+    pub fn unprofiled(name: &str, kind: ColumnKind, levels: Vec<String>) -> Self {
         Self {
             name: name.to_owned(),
-            kind: ColumnKind::Text,
-            levels: Vec::new(),
-            missing,
+            kind,
+            levels,
+            missing: 0,
             distinct: 0,
             distinct_is_lower_bound: true,
             min: None,
             max: None,
             mean: None,
             std: None,
-            reading: ColumnReading { examples, ..ColumnReading::default() },
+            reading: ColumnReading::default(),
         }
+    }
+
+    /// A text column whose cells are not kept.
+    pub(super) fn unread(name: &str, missing: u64, examples: Vec<String>) -> Self {
+        let reading = ColumnReading { examples, ..ColumnReading::default() };
+        Self { missing, reading, ..Self::unprofiled(name, ColumnKind::Text, Vec::new()) }
     }
 }
 

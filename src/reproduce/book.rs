@@ -202,16 +202,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), ReproduceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Quiet;
-
-    impl Observer for Quiet {
-        fn progress(&self, _: Stage, _: f64) {}
-
-        fn should_stop(&self) -> bool {
-            false
-        }
-    }
+    use crate::training::Unwatched;
 
     fn keys() -> Vec<Key> {
         Key::all(&["a".to_owned(), "b".to_owned()], &[0.1, 20.0], 2)
@@ -223,7 +214,7 @@ mod tests {
         let values = |key: &Key| vec![key.x / 3.0, 1e-300 + key.repeat as f64];
         let run = |name: &str, stop_after: usize| {
             let path = folder.path().join(name);
-            let mut book = Book::open(&path, &["one", "two"], keys(), &Quiet).unwrap();
+            let mut book = Book::open(&path, &["one", "two"], keys(), &Unwatched).unwrap();
             let missing = book.missing();
             for key in missing.iter().rev().take(stop_after) {
                 book.record(key, &values(key)).unwrap();
@@ -250,7 +241,7 @@ mod tests {
         let path = folder.path().join("x.csv");
         for text in ["a,b\n1,2\n", "case,x,repeat,one\na,1,0,many\n"] {
             std::fs::write(&path, text).unwrap();
-            assert!(Book::open(&path, &["one"], keys(), &Quiet).is_err());
+            assert!(Book::open(&path, &["one"], keys(), &Unwatched).is_err());
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
     }

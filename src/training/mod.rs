@@ -58,6 +58,6 @@ pub use spec::rules::{
 };
 pub use spec::shares::split_rule::SplitRule;
 pub use spec::train_spec::{SpecLimits, TrainSpec};
-pub use stage::{Observer, Stage, TrainError, Trained};
+pub use stage::{Observer, Stage, TrainError, Trained, Unwatched};
 pub use train::{Resources, train};
 pub use update::{alignment, update};

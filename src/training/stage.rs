@@ -53,6 +53,17 @@ pub trait Observer: Sync {
     fn should_stop(&self) -> bool;
 }
 
+/// Nobody follows a training, and nobody stops it.
+pub struct Unwatched;
+
+impl Observer for Unwatched {
+    fn progress(&self, _: Stage, _: f64) {}
+
+    fn should_stop(&self) -> bool {
+        false
+    }
+}
+
 /// Why there is no model.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {

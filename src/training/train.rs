@@ -40,55 +40,18 @@ pub struct Resources {
 /// Trains on `rows`. The model depends on the rows, the spec and the seed alone.
 ///
 /// ```
-/// use bochner::dataset::{Column, ColumnKind, ColumnReading, Rows, Schema, Task};
-/// use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainSpec, train};
+/// use bochner::dataset::{Column, ColumnKind, RowsInMemory, Schema, Task};
+/// use bochner::training::{Resources, SpecLimits, TrainSpec, Unwatched, train};
 ///
-/// /// y = x² at 100 points; the target is the last column.
-/// struct Parabola;
-///
-/// impl Rows for Parabola {
-///     fn row_count(&self) -> usize {
-///         100
-///     }
-///     fn column_count(&self) -> usize {
-///         2
-///     }
-///     fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
-///         for (row, cells) in cells.chunks_exact_mut(2).enumerate() {
-///             let x = (first + row) as f64 / 50.0 - 1.0;
-///             cells.copy_from_slice(&[x, x * x]);
-///         }
-///         Ok(())
-///     }
-/// }
-///
-/// struct Silent;
-///
-/// impl Observer for Silent {
-///     fn progress(&self, _: Stage, _: f64) {}
-///     fn should_stop(&self) -> bool {
-///         false
-///     }
-/// }
-///
-/// let column = |name: &str| Column {
-///     name: name.into(),
-///     kind: ColumnKind::Numeric,
-///     levels: vec![],
-///     missing: 0,
-///     distinct: 2,
-///     distinct_is_lower_bound: true,
-///     min: None,
-///     max: None,
-///     mean: None,
-///     std: None,
-///     reading: ColumnReading::default(),
-/// };
+/// // y = x² at 100 points; the target is the last column.
+/// let points = (0..100).map(|row| f64::from(row) / 50.0 - 1.0);
+/// let parabola = RowsInMemory { cells: points.flat_map(|x| [x, x * x]).collect(), columns: 2 };
+/// let column = |name: &str| Column::unprofiled(name, ColumnKind::Numeric, vec![]);
 /// let columns = vec![column("x"), column("y")];
 /// let schema = Schema { columns, targets: vec![1], task: Task::Regression, row_count: 100, findings: vec![] };
 /// let spec = TrainSpec::check("", None, SpecLimits { feature_count: 4096 }).unwrap();
 /// let resources = Resources { threads: 1, cache_bytes: 1 << 20 };
-/// let trained = train(&Parabola, &schema, "parabola", &spec, resources, &Silent).unwrap();
+/// let trained = train(&parabola, &schema, "parabola", &spec, resources, &Unwatched).unwrap();
 /// assert_eq!((trained.model.report.training_rows, trained.model.report.validation_rows), (80, 20));
 /// ```
 pub fn train(

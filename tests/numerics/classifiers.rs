@@ -1,13 +1,13 @@
 //! Training of classifiers on tables in memory.
 
-use crate::tables::{Memory, Silent, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, resources, schema, spec};
 use bochner::dataset::{Column, ColumnKind, Schema, Task};
 use bochner::model::{FittedModel, LabelErrors, Predictor, decode, encode};
 use bochner::training::{Resources, TrainError, train};
 use serde_json::{Value, json};
 
 /// `class_count` classes in a plane: rows of class c lie in a ring of sectors, some labels are wrong.
-fn sectors(rows: usize, class_count: usize, noise: f64) -> Memory {
+fn sectors(rows: usize, class_count: usize, noise: f64) -> RowsInMemory {
     let row = |i: usize| {
         let a = (i as f64 * 0.618_034).fract() * 2.0 - 1.0;
         let b = (i as f64 * 0.414_214).fract() * 2.0 - 1.0;
@@ -16,10 +16,10 @@ fn sectors(rows: usize, class_count: usize, noise: f64) -> Memory {
         let wrong = (i as f64 * 0.754_878).fract() < noise;
         [a, b, ((class + usize::from(wrong)) % class_count) as f64]
     };
-    Memory { cells: (0..rows).flat_map(row).collect(), columns: 3 }
+    RowsInMemory { cells: (0..rows).flat_map(row).collect(), columns: 3 }
 }
 
-fn labelled(table: &Memory, class_count: usize) -> Schema {
+fn labelled(table: &RowsInMemory, class_count: usize) -> Schema {
     let mut schema = Schema { task: Task::Classification, ..schema(table) };
     let target = table.columns - 1;
     let levels = (0..class_count).map(|class| format!("class {class:04}")).collect();
@@ -27,12 +27,12 @@ fn labelled(table: &Memory, class_count: usize) -> Schema {
     schema
 }
 
-fn try_fit(table: &Memory, class_count: usize, raw: &Value) -> Result<FittedModel, TrainError> {
+fn try_fit(table: &RowsInMemory, class_count: usize, raw: &Value) -> Result<FittedModel, TrainError> {
     let schema = labelled(table, class_count);
-    train(table, &schema, "ds-test", &spec(raw), resources(2), &Silent).map(|trained| trained.model)
+    train(table, &schema, "ds-test", &spec(raw), resources(2), &Unwatched).map(|trained| trained.model)
 }
 
-fn fit(table: &Memory, class_count: usize, raw: &Value) -> FittedModel {
+fn fit(table: &RowsInMemory, class_count: usize, raw: &Value) -> FittedModel {
     try_fit(table, class_count, raw).unwrap()
 }
 
@@ -101,7 +101,7 @@ fn neither_the_cache_nor_the_threads_change_the_model() {
     let artifact = |learner: &str, threads: usize, cache_bytes: u64| {
         let raw = json!({"learner": learner, "features": {"count": 64}});
         let resources = Resources { cache_bytes, ..resources(threads) };
-        let model = train(&table, &labelled(&table, 3), "ds", &spec(&raw), resources, &Silent).unwrap().model;
+        let model = train(&table, &labelled(&table, 3), "ds", &spec(&raw), resources, &Unwatched).unwrap().model;
         encode(&model).unwrap()
     };
     for learner in ["logistic", "hinge"] {
@@ -121,7 +121,7 @@ fn balanced_classes_find_the_rare_one_and_keep_probabilities_honest() {
         let rare = (i as f64 * 0.754_878).fract() < 0.025 + 0.05 * a.max(0.0);
         [a, f64::from(u8::from(rare))]
     };
-    let table = Memory { cells: (0..8_000).flat_map(row).collect(), columns: 2 };
+    let table = RowsInMemory { cells: (0..8_000).flat_map(row).collect(), columns: 2 };
     for learner in ["logistic", "ridge", "squared_hinge"] {
         let fit = |class_weight: &str| {
             let raw =
@@ -154,10 +154,10 @@ fn sample_weights_are_repeated_rows() {
     });
     for learner in ["logistic", "hinge", "ridge"] {
         raw["learner"] = json!(learner);
-        let repeated = fit(&Memory { cells: repeated.clone(), columns: 3 }, 3, &raw);
+        let repeated = fit(&RowsInMemory { cells: repeated.clone(), columns: 3 }, 3, &raw);
         let mut with_weights = raw.clone();
         with_weights["sample_weight"] = json!("c2");
-        let found = fit(&Memory { cells: weighted.clone(), columns: 4 }, 3, &with_weights);
+        let found = fit(&RowsInMemory { cells: weighted.clone(), columns: 4 }, 3, &with_weights);
         let rows: Vec<&[f64]> = table.cells.chunks(3).map(|row| &row[..2]).collect();
         let difference = Predictor::new(found).predict(&rows) - Predictor::new(repeated).predict(&rows);
         let largest = difference.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -169,8 +169,10 @@ fn sample_weights_are_repeated_rows() {
 fn hard_cases_end_with_finite_numbers_or_a_reason() {
     let finite = |model: &FittedModel| model.weights.iter().chain(&model.intercepts).all(|value| value.is_finite());
     // Separable, with a ridge that is next to nothing.
-    let separable =
-        Memory { cells: (0..400).flat_map(|i| [f64::from(i), f64::from(u8::from(i >= 200))]).collect(), columns: 2 };
+    let separable = RowsInMemory {
+        cells: (0..400).flat_map(|i| [f64::from(i), f64::from(u8::from(i >= 200))]).collect(),
+        columns: 2,
+    };
     for learner in ["logistic", "hinge", "squared_hinge"] {
         let raw = json!({"learner": learner, "lambda": 1e-10, "features": {"count": 32}});
         let model = fit(&separable, 2, &raw);
@@ -186,8 +188,10 @@ fn hard_cases_end_with_finite_numbers_or_a_reason() {
         assert_eq!((errors(&model).classes[2].training_rows, errors(&model).classes[2].validation_rows), (1, 0));
     }
     // As many classes as there may be.
-    let many =
-        Memory { cells: (0..4_000).flat_map(|i| [f64::from(i % 1_000), f64::from(i % 1_000)]).collect(), columns: 2 };
+    let many = RowsInMemory {
+        cells: (0..4_000).flat_map(|i| [f64::from(i % 1_000), f64::from(i % 1_000)]).collect(),
+        columns: 2,
+    };
     let model = fit(&many, 1_000, &json!({"lambda": 1e-4, "features": {"count": 16}}));
     assert!(finite(&model) && model.weights.dim() == (16, 1_000));
     assert!(errors(&model).confusion.is_none() && errors(&model).validation_accuracy.is_some());
@@ -200,7 +204,7 @@ fn weights_that_sum_to_nothing_are_refused() {
         let row = |(i, row): (usize, &[f64])| [row[0], row[1], weight(i), row[2]];
         let cells = sectors(200, 2, 0.1).cells.chunks(3).enumerate().flat_map(row).collect();
         let raw = json!({"sample_weight": "c2", "lambda": 1e-3, "features": {"count": 16}});
-        try_fit(&Memory { cells, columns: 4 }, 2, &raw).err().unwrap().to_string()
+        try_fit(&RowsInMemory { cells, columns: 4 }, 2, &raw).err().unwrap().to_string()
     };
     assert!(with_weights(&|_| 0.0).contains("sum to 0"));
     assert!(with_weights(&|_| 1e308).contains("overflow when summed"));

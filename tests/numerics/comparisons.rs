@@ -1,6 +1,6 @@
 //! Comparisons of samplings next to trainings of their own, and the trials that settle counts and samplings.
 
-use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
+use crate::tables::{RowsInMemory, Unwatched, fit, resources, schema, spec, waves};
 use bochner::dataset::{HeldOut, Part, Rows, split};
 use bochner::model::{FeatureTrial, Predictor, decode, encode};
 use bochner::theory::papers::rudi_rosasco::{self, worst_case_rate};
@@ -18,7 +18,7 @@ fn a_trial_is_a_training_of_its_own() {
     let table = waves(400);
     let raw = json!({"samplings": ["plain", "elss1", "eerf"], "features": [10, 20], "repeats": 2,
         "spec": {"lambda": 1e-4, "features": {"seed": 11}}});
-    let found = compare(&table, &schema(&table), "waves", &compare_spec(&raw), resources(2), &Silent).unwrap();
+    let found = compare(&table, &schema(&table), "waves", &compare_spec(&raw), resources(2), &Unwatched).unwrap();
     for trial in &found.trials {
         let seed = 11 + trial.repetition;
         let raw = json!({"lambda": 1e-4, "validation_fraction": 0.0, "calibration_fraction": 0.2, "error_bars": false,
@@ -46,8 +46,9 @@ fn a_trial_is_a_training_of_its_own() {
 fn some_rows_are_the_same_share_of_everything_and_the_result_does_not_depend_on_threads() {
     let table = waves(2_000);
     let raw = json!({"samplings": ["plain", "leverage"], "features": [10], "repeats": 2, "rows": 300});
-    let run =
-        |threads| compare(&table, &schema(&table), "waves", &compare_spec(&raw), resources(threads), &Silent).unwrap();
+    let run = |threads| {
+        compare(&table, &schema(&table), "waves", &compare_spec(&raw), resources(threads), &Unwatched).unwrap()
+    };
     let found = run(1);
     assert_eq!(found, run(3));
     let rows = &found.repetitions[0];
@@ -55,7 +56,7 @@ fn some_rows_are_the_same_share_of_everything_and_the_result_does_not_depend_on_
 }
 
 /// Rows whose target is missing, NaN here, at inputs that lie elsewhere.
-fn with_unlabelled(labelled: usize, unlabelled: usize) -> Memory {
+fn with_unlabelled(labelled: usize, unlabelled: usize) -> RowsInMemory {
     let mut table = waves(labelled);
     for i in 0..unlabelled {
         table.cells.extend([3.0 + (i as f64 * 0.618_034).fract(), if i % 5 == 0 { f64::NAN } else { -1.0 }, f64::NAN]);
@@ -70,7 +71,7 @@ fn rows_without_a_target_scale_and_fill_and_are_not_fitted() {
     let mut schema = schema(&table);
     schema.columns[2].missing = 300;
     let raw = json!({"lambda": 1e-3, "features": {"count": 20, "seed": 5}, "guarantees": {"exact_rows": 0}});
-    let model = train(&table, &schema, "few", &spec(&raw), resources(1), &Silent).unwrap().model;
+    let model = train(&table, &schema, "few", &spec(&raw), resources(1), &Unwatched).unwrap().model;
     assert_eq!((model.report.training_rows, model.report.unlabelled_rows), (160, 300));
     let groups: Vec<Option<u32>> = table.cells.chunks(3).map(|row| (!row[2].is_nan()).then_some(0)).collect();
     let parts = split(&groups, HeldOut { validation: 0.2, ..HeldOut::default() }, 5);
@@ -86,12 +87,12 @@ fn rows_without_a_target_scale_and_fill_and_are_not_fitted() {
     // With the inputs scaled as they are, the weights are those of the labelled rows alone.
     let raw = json!({"lambda": 1e-3, "features": {"count": 20, "seed": 5}, "scaling": "none",
         "kernel": {"bandwidth": 1.0}, "guarantees": {"exact_rows": 0}});
-    let with = train(&table, &schema, "few", &spec(&raw), resources(1), &Silent).unwrap().model;
+    let with = train(&table, &schema, "few", &spec(&raw), resources(1), &Unwatched).unwrap().model;
     assert_eq!(with.weights, fit(&waves(200), &raw, 1).unwrap().model.weights);
     // They score a pool.
     let raw = json!({"lambda": 1e-3, "features": {"count": 20, "seed": 5, "sampling": "elss1"},
         "guarantees": {"exact_rows": 0}});
-    let chosen = train(&table, &schema, "few", &spec(&raw), resources(1), &Silent).unwrap().model;
+    let chosen = train(&table, &schema, "few", &spec(&raw), resources(1), &Unwatched).unwrap().model;
     assert_eq!(chosen.selection.unwrap().rows, 160 + 300);
     assert_eq!(table.row_count(), 500);
 }

@@ -1,7 +1,7 @@
 //! Label sets, and intervals of several targets at once, held against how often they cover.
 
 use crate::soundness::mixed;
-use crate::tables::{Memory, Silent, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, resources, schema, spec};
 use bochner::dataset::{Column, ColumnKind, Schema, Task};
 use bochner::model::{FittedModel, Predictor};
 use bochner::theory::ours::conformal::conformal_quantile;
@@ -17,8 +17,8 @@ fn uniform(row: usize, place: usize) -> f64 {
     (mixed((8 * row + place) as u64) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-fn fitted(table: &Memory, schema: &Schema, raw: &Value) -> FittedModel {
-    train(table, schema, "ds-test", &spec(raw), resources(1), &Silent).unwrap().model
+fn fitted(table: &RowsInMemory, schema: &Schema, raw: &Value) -> FittedModel {
+    train(table, schema, "ds-test", &spec(raw), resources(1), &Unwatched).unwrap().model
 }
 
 /// Between 1 − δ and 1 − δ + 1/(m+1), give or take what the splits and the fresh rows leave to chance: four
@@ -31,20 +31,20 @@ fn assert_covers(coverage: f64, scores: usize) {
 }
 
 /// Three classes along a line, each with a chance to be another.
-fn classes(first: usize, rows: usize) -> Memory {
+fn classes(first: usize, rows: usize) -> RowsInMemory {
     let cells = (first..first + rows).flat_map(|i| {
         let a = uniform(i, 0);
         let class = (3.0 * (a + 0.3 * (uniform(i, 1) - 0.5)).clamp(0.0, 0.999)).floor();
         let class = if uniform(i, 2) < 0.1 { (class + 1.0) % 3.0 } else { class };
         [a, class]
     });
-    Memory { cells: cells.collect(), columns: 2 }
+    RowsInMemory { cells: cells.collect(), columns: 2 }
 }
 
 /// Over splits of `rows` rows each: how often label sets cover fresh rows, of how many labels they are, and from how
 /// many scores.
 fn label_coverage(rows: usize, spec_of: impl Fn(usize) -> Value) -> (f64, f64, usize) {
-    let labelled = |table: &Memory| {
+    let labelled = |table: &RowsInMemory| {
         let mut schema = Schema { task: Task::Classification, ..schema(table) };
         let levels = ["low", "middle", "high"].map(str::to_owned).to_vec();
         schema.columns[1] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[1].clone() };
@@ -106,7 +106,7 @@ fn intervals_of_several_targets_cover_all_of_them_at_once() {
             let (one, other) = (noise(1), noise(3));
             [a, (3.0 * a).sin() + 0.5 * one, 1_000.0 * (a * a + 0.3 * one + 0.3 * other)]
         });
-        Memory { cells: cells.collect(), columns: 3 }
+        RowsInMemory { cells: cells.collect(), columns: 3 }
     };
     let fresh = noisy(1_000_000, FRESH);
     let rows: Vec<&[f64]> = fresh.cells.chunks(3).map(|row| &row[..1]).collect();
@@ -138,7 +138,7 @@ fn scaled_intervals_cover_and_are_wider_where_rows_are_few() {
             let a = uniform(i, 0).powi(3);
             [a, (6.0 * a).sin() + 0.3 * (uniform(i, 1) + uniform(i, 2) - 1.0)]
         });
-        Memory { cells: cells.collect(), columns: 2 }
+        RowsInMemory { cells: cells.collect(), columns: 2 }
     };
     let fresh = thin(1_000_000, FRESH);
     let rows: Vec<&[f64]> = fresh.cells.chunks(2).map(|row| &row[..1]).collect();

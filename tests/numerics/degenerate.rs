@@ -1,17 +1,17 @@
 //! Degenerate tables: a right answer or a refusal that says why, never NaN.
 
-use crate::tables::{Memory, fit};
+use crate::tables::{RowsInMemory, fit};
 use bochner::model::{FittedModel, Predictor};
 use bochner::training::TrainError;
 use serde_json::{Value, json};
 
 /// y = x² on n rows, each made of its number by `row`.
-fn table<const N: usize>(rows: i32, row: impl Fn(f64) -> [f64; N]) -> Memory {
-    Memory { cells: (0..rows).flat_map(|i| row(f64::from(i) / f64::from(rows))).collect(), columns: N }
+fn table<const N: usize>(rows: i32, row: impl Fn(f64) -> [f64; N]) -> RowsInMemory {
+    RowsInMemory { cells: (0..rows).flat_map(|i| row(f64::from(i) / f64::from(rows))).collect(), columns: N }
 }
 
 /// The model, with everything in it finite.
-fn solved(table: &Memory, spec: &Value) -> FittedModel {
+fn solved(table: &RowsInMemory, spec: &Value) -> FittedModel {
     let model = fit(table, spec, 2).unwrap().model;
     assert!(model.weights.iter().all(|weight| weight.is_finite()), "{:?}", model.report);
     assert!(model.report.numbers().unwrap().training_mse.is_finite());
@@ -20,7 +20,7 @@ fn solved(table: &Memory, spec: &Value) -> FittedModel {
     model
 }
 
-fn refusal(table: &Memory, spec: &Value) -> String {
+fn refusal(table: &RowsInMemory, spec: &Value) -> String {
     match fit(table, spec, 1) {
         Err(TrainError::Data(detail)) => detail,
         Err(other) => panic!("{other}"),

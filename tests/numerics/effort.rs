@@ -1,7 +1,7 @@
 //! The efforts of a spec: what fast is, what a search finds, and what it leaves alone.
 
 use crate::metric::{planted, r2, turned};
-use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
+use crate::tables::{RowsInMemory, Unwatched, fit, resources, schema, spec, waves};
 use bochner::dataset::{Column, ColumnKind, ScalingRule, Schema, Task};
 use bochner::model::{FittedModel, MetricKind, decode, encode};
 use bochner::theory::Choices;
@@ -17,7 +17,7 @@ fn balanced(member: &str, value: Value) -> Value {
     raw
 }
 
-fn model(table: &Memory, raw: &Value) -> FittedModel {
+fn model(table: &RowsInMemory, raw: &Value) -> FittedModel {
     fit(table, raw, 2).unwrap().model
 }
 
@@ -58,7 +58,7 @@ fn a_search_finds_the_metric_that_a_table_was_made_with() {
 /// By its own criterion a search is never worse than what it started from, which it keeps where nothing gains.
 #[test]
 fn a_search_starts_from_fast_and_keeps_it_unless_another_candidate_gains() {
-    let noise = Memory {
+    let noise = RowsInMemory {
         cells: planted(5, 400, 3).cells.chunks(6).flat_map(|row| [row[0], row[1], row[2], row[4]]).collect(),
         columns: 4,
     };
@@ -153,7 +153,7 @@ fn labels_are_searched_too() {
     let columns: Vec<Column> = numbers.columns[..columns - 1].iter().cloned().chain([target]).collect();
     let schema = Schema { columns, task: Task::Classification, ..numbers };
     let raw = balanced("lambda", json!(1e-4));
-    let found = train(&table, &schema, "ds-test", &spec(&raw), resources(2), &Silent).unwrap().model;
+    let found = train(&table, &schema, "ds-test", &spec(&raw), resources(2), &Unwatched).unwrap().model;
     let report = &found.describe()["report"]["search"];
     assert_eq!(report["criterion"], "leave_one_out_of_ridge_on_labels");
     let relevances = found.metric.unwrap().relevances;

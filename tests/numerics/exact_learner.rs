@@ -1,7 +1,7 @@
 //! The exact kernel method as a model: golden coefficients, a dense twin, the system it claims to solve.
 
 use crate::golden::{assert_close, data, kernel, load, number, vector};
-use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
+use crate::tables::{RowsInMemory, Unwatched, fit, resources, schema, spec, waves};
 use bochner::dataset::Task;
 use bochner::features::{Kernel, MapKind};
 use bochner::model::{FittedModel, Predictor, SolverReport, decode, encode};
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A golden data set as a table.
-fn table(set: &str) -> Memory {
+fn table(set: &str) -> RowsInMemory {
     let (inputs, targets) = data(set);
     let rows = inputs.rows().into_iter().zip(&targets);
     let cells = rows.flat_map(|(row, target)| row.iter().copied().chain([*target]).collect::<Vec<_>>());
-    Memory { cells: cells.collect(), columns: inputs.ncols() + 1 }
+    RowsInMemory { cells: cells.collect(), columns: inputs.ncols() + 1 }
 }
 
 /// On the inputs as they are and all rows.
@@ -165,12 +165,13 @@ fn several_targets_are_each_alone_and_only_intervals_speak() {
         let a = (f64::from(i) * 0.618_034).fract();
         [a, (6.0 * a).sin(), 1e3 * (3.0 * a).cos() + (f64::from(i) * 0.7).sin()]
     });
-    let both = Memory { cells: cells.collect(), columns: 3 };
+    let both = RowsInMemory { cells: cells.collect(), columns: 3 };
     let raw = json!({"learner": "exact_krr", "lambda": 1e-4, "kernel": {"bandwidth": 0.7}});
     let two = bochner::dataset::Schema { targets: vec![1, 2], ..schema(&both) };
-    let model = train(&both, &two, "ds-test", &spec(&raw), resources(2), &Silent).unwrap().model;
+    let model = train(&both, &two, "ds-test", &spec(&raw), resources(2), &Unwatched).unwrap().model;
     for target in [1, 2] {
-        let alone = Memory { cells: both.cells.chunks(3).flat_map(|row| [row[0], row[target]]).collect(), columns: 2 };
+        let alone =
+            RowsInMemory { cells: both.cells.chunks(3).flat_map(|row| [row[0], row[target]]).collect(), columns: 2 };
         let alone = fit(&alone, &raw, 2).unwrap().model;
         let scale = alone.weights.iter().fold(0.0_f64, |largest, weight| largest.max(weight.abs()));
         for (left, right) in model.weights.column(target - 1).iter().zip(&alone.weights) {

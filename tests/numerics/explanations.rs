@@ -1,6 +1,6 @@
 //! Importance, partial dependence and contributions against brute force.
 
-use crate::tables::{Memory, Silent, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, resources, schema, spec};
 use bochner::dataset::{Column, ColumnKind, HeldOut, Part, Schema, split};
 use bochner::features::Precision;
 use bochner::model::{Extras, FittedModel, Predictor, decode, encode};
@@ -11,7 +11,7 @@ const COLUMNS: usize = 5;
 
 /// a, b, a colour of three levels and a column that says nothing; y = sin(2a) + a·b + a step for each colour. Some cells
 /// are missing.
-fn table(rows: usize) -> (Memory, Schema) {
+fn table(rows: usize) -> (RowsInMemory, Schema) {
     let cells = (0..rows).flat_map(|row| {
         let at = |step: f64| (row as f64 * step).fract() * 2.0 - 1.0;
         let (a, b, idle) = (at(0.618_034), at(0.414_214), at(0.236_068));
@@ -19,7 +19,7 @@ fn table(rows: usize) -> (Memory, Schema) {
         let b = if row % 17 == 0 { f64::NAN } else { b };
         [a, b, colour, idle, (2.0 * a).sin() + a * if b.is_nan() { 0.0 } else { b } + 0.7 * colour]
     });
-    let table = Memory { cells: cells.collect(), columns: COLUMNS };
+    let table = RowsInMemory { cells: cells.collect(), columns: COLUMNS };
     let mut schema = schema(&table);
     let levels = ["blue", "green", "red"].map(str::to_owned).to_vec();
     schema.columns[2] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[2].clone() };
@@ -37,10 +37,10 @@ fn fitted(rows: usize, raw: &Value) -> FittedModel {
     for (name, value) in raw.as_object().unwrap() {
         full[name] = value.clone();
     }
-    train(&table, &schema, "ds-test", &spec(&full), resources(2), &Silent).unwrap().model
+    train(&table, &schema, "ds-test", &spec(&full), resources(2), &Unwatched).unwrap().model
 }
 
-fn codes(table: &Memory) -> Vec<Vec<f64>> {
+fn codes(table: &RowsInMemory) -> Vec<Vec<f64>> {
     table.cells.chunks(COLUMNS).map(|row| row[..COLUMNS - 1].to_vec()).collect()
 }
 
@@ -119,7 +119,7 @@ fn permuting_a_column_costs_twice_the_variance_that_it_explains() {
         "explanations": true, "kernel": {"name": "linear"}, "features": {"count": 6}, "lambda": 1e-12,
         "validation_fraction": 0.4, "guarantees": {"exact_rows": 0},
     });
-    let model = train(&table, &schema, "ds-test", &spec(&raw), resources(2), &Silent).unwrap().model;
+    let model = train(&table, &schema, "ds-test", &spec(&raw), resources(2), &Unwatched).unwrap().model;
     let left = 1.0 - model.report.numbers().unwrap().validation_r2.unwrap();
     assert!(left < 1e-9, "the function is not found exactly: {left}");
     let parts = split(&[Some(0); 1200], HeldOut { validation: 0.4, ..HeldOut::default() }, 0);
@@ -201,7 +201,7 @@ fn explanations_do_not_depend_on_the_number_of_threads() {
     let threads = [1, 2].map(|threads| {
         let (table, schema) = table(200);
         let raw = json!({"explanations": true, "features": {"count": 32}, "lambda": 1e-3});
-        train(&table, &schema, "ds-test", &spec(&raw), resources(threads), &Silent).unwrap().model
+        train(&table, &schema, "ds-test", &spec(&raw), resources(threads), &Unwatched).unwrap().model
     });
     assert!(threads[0] == threads[1]);
 }

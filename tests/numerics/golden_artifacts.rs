@@ -1,6 +1,6 @@
 //! Artifacts of every format, written once and committed: every later release must read them and predict the same.
 
-use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
+use crate::tables::{RowsInMemory, Unwatched, fit, resources, schema, spec, waves};
 use bochner::dataset::{ColumnKind, Schema, Task};
 use bochner::features::{Frequencies, MapKind, Precision};
 use bochner::model::{FittedModel, Head, Predictor, SolverReport, encode, read_artifact, read_header};
@@ -114,15 +114,15 @@ fn numbers(raw: &Value) -> FittedModel {
     let table = waves(60);
     let inputs = if raw["kernel"]["name"] == "spline" { 1 } else { 2 };
     let cells = table.cells.chunks(3).flat_map(|row| row[2 - inputs..].to_vec()).collect();
-    fit(&Memory { cells, columns: inputs + 1 }, raw, 1).unwrap().model
+    fit(&RowsInMemory { cells, columns: inputs + 1 }, raw, 1).unwrap().model
 }
 
 /// Models of the waves with a schema that differs from that of [`numbers`].
-fn of_schema(raw: &Value, change: impl Fn(&mut Memory, &mut Schema)) -> FittedModel {
+fn of_schema(raw: &Value, change: impl Fn(&mut RowsInMemory, &mut Schema)) -> FittedModel {
     let mut table = waves(90);
     let mut changed = schema(&table);
     change(&mut table, &mut changed);
-    train(&table, &changed, "ds-test", &spec(raw), resources(1), &Silent).unwrap().model
+    train(&table, &changed, "ds-test", &spec(raw), resources(1), &Unwatched).unwrap().model
 }
 
 fn labels(raw: &Value, count: usize) -> FittedModel {

@@ -1,6 +1,6 @@
 //! Artifacts whose checksum is right and whose payload lies: refused or read, never a panic.
 
-use crate::tables::{Memory, fit, schema, spec, waves};
+use crate::tables::{RowsInMemory, fit, schema, spec, waves};
 use bochner::dataset::Task;
 use bochner::features::{Kernel, MapKind};
 use bochner::model::{ArtifactError, FittedModel, OnnxError, Predictor, decode, encode, to_onnx};
@@ -30,7 +30,7 @@ fn model(raw: &Value) -> FittedModel {
     let inputs = if raw["kernel"]["name"] == "spline" { 1 } else { 2 };
     let table = waves(60);
     let cells = table.cells.chunks(3).flat_map(|row| row[2 - inputs..].to_vec()).collect();
-    fit(&Memory { cells, columns: inputs + 1 }, &raw, 1).unwrap().model
+    fit(&RowsInMemory { cells, columns: inputs + 1 }, &raw, 1).unwrap().model
 }
 
 fn classifier(raw: &Value, classes: usize) -> FittedModel {
@@ -43,7 +43,7 @@ fn classifier(raw: &Value, classes: usize) -> FittedModel {
     schema.columns[2].levels = (0..classes).map(|class| format!("class {class}")).collect();
     schema.columns[2].kind = bochner::dataset::ColumnKind::Categorical;
     let resources = crate::tables::resources(1);
-    train(&table, &schema, "ds-test", &spec(raw), resources, &crate::tables::Silent).unwrap().model
+    train(&table, &schema, "ds-test", &spec(raw), resources, &crate::tables::Unwatched).unwrap().model
 }
 
 /// Everything that a service does with a model that it has read.

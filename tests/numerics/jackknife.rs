@@ -1,7 +1,7 @@
 //! The estimates from leaving out features and from fresh ones, on the golden features.
 
 use crate::golden::{assert_close, data, feature_map, indices, load, number, vector};
-use crate::tables::{Memory, Silent, fit, schema, spec, waves};
+use crate::tables::{RowsInMemory, Unwatched, fit, schema, spec, waves};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::Cholesky;
 use bochner::model::Predictor;
@@ -179,11 +179,11 @@ fn training_draws_more_features_to_tell_the_error_by() {
     let detail = estimates(&model).jackknife_detail.unwrap();
     assert_eq!((detail.rows, detail.left_out, detail.pooled), (400, true, true));
 
-    let more = Memory { cells: waves(500).cells[1_200..].to_vec(), columns: 3 };
+    let more = RowsInMemory { cells: waves(500).cells[1_200..].to_vec(), columns: 3 };
     let mut held_out = raw.clone();
     held_out["validation_fraction"] = json!(0.5);
     let updated =
-        update(model.clone(), 1, &spec(&held_out), (&more, &schema(&more), "ds-more"), 1, &Silent).unwrap().model;
+        update(model.clone(), 1, &spec(&held_out), (&more, &schema(&more), "ds-more"), 1, &Unwatched).unwrap().model;
     assert_eq!(updated.report.validation_rows, 50);
     let codes: Vec<&[f64]> = more.cells.chunks(3).map(|row| &row[..2]).collect();
     let bars = Predictor::new(updated.clone()).error_bars(&codes).unwrap().mapv(|bar| bar * bar).mean().unwrap();
@@ -191,6 +191,6 @@ fn training_draws_more_features_to_tell_the_error_by() {
     // Half of the rows: the same mean but for which half it is.
     assert!((found / bars - 1.0).abs() < 0.3, "{found} {bars}");
     // Without a pool, fitted rows say nothing.
-    let blind = update(model, 1, &spec(&raw), (&more, &schema(&more), "ds-more"), 1, &Silent).unwrap().model;
+    let blind = update(model, 1, &spec(&raw), (&more, &schema(&more), "ds-more"), 1, &Unwatched).unwrap().model;
     assert_eq!(estimates(&blind).jackknife, None);
 }

@@ -2,7 +2,7 @@
 //! the pool by the n×n matrix of its kernel, inverted by Gauss–Jordan elimination.
 
 use crate::golden::{assert_close, data};
-use crate::tables::{Memory, Silent, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, resources, schema, spec};
 use bochner::dataset::{Column, ColumnKind, Schema, Task};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::model::FittedModel;
@@ -51,13 +51,13 @@ fn model(features: Value, lambda: f64) -> FittedModel {
     let row = |(row, target): (ndarray::ArrayView1<f64>, &f64)| {
         row.iter().copied().chain([f64::from(u8::from(*target > 0.0))]).collect::<Vec<f64>>()
     };
-    let table = Memory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns: 31 };
+    let table = RowsInMemory { cells: inputs.rows().into_iter().zip(&targets).flat_map(row).collect(), columns: 31 };
     let mut schema = Schema { task: Task::Classification, ..schema(&table) };
     let levels = vec!["no".to_owned(), "yes".to_owned()];
     schema.columns[30] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[30].clone() };
     let raw = json!({"learner": "logistic", "kernel": {"bandwidth": SIGMA}, "scaling": "none", "features": features,
         "lambda": lambda, "validation_fraction": 0.0, "calibration_fraction": 0.0});
-    train(&table, &schema, "ds", &spec(&raw), resources(2), &Silent).unwrap().model
+    train(&table, &schema, "ds", &spec(&raw), resources(2), &Unwatched).unwrap().model
 }
 
 fn found(evidence: &Evidence, id: &str) -> Guarantee {
@@ -138,7 +138,7 @@ fn the_theorem_of_shahrampour_applies_to_a_wide_kernel() {
     const ROWS: usize = 20_000;
     let x = |i: usize| (i as f64 * 0.618_033_988_749_895).fract();
     let cells = (0..ROWS).flat_map(|i| [x(i), f64::from(u8::from(x(i) > 0.4))]).collect();
-    let table = Memory { cells, columns: 2 };
+    let table = RowsInMemory { cells, columns: 2 };
     let mut schema = Schema { task: Task::Classification, ..schema(&table) };
     let levels = vec!["low".to_owned(), "high".to_owned()];
     schema.columns[1] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[1].clone() };
@@ -146,7 +146,7 @@ fn the_theorem_of_shahrampour_applies_to_a_wide_kernel() {
     let raw = json!({"learner": "logistic", "kernel": {"bandwidth": 6.0}, "scaling": "none", "lambda": lambda,
         "features": {"count": 310, "pool": 310, "sampling": "elss1"}, "validation_fraction": 0.0,
         "calibration_fraction": 0.0});
-    let model = train(&table, &schema, "ds", &spec(&raw), resources(2), &Silent).unwrap().model;
+    let model = train(&table, &schema, "ds", &spec(&raw), resources(2), &Unwatched).unwrap().model;
     let guarantee = found(model.evidence.as_ref().unwrap(), "shahrampour_kolouri.theorem1");
     assert_eq!(guarantee.status, Status::Conditional, "{}", guarantee.statement);
 

@@ -1,7 +1,7 @@
 //! Learned metrics: what they find, what they cost in error, and that nothing else changes.
 
 use crate::soundness::mixed;
-use crate::tables::{Memory, Silent, fit, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, fit, resources, schema, spec};
 use bochner::dataset::{Column, ColumnKind, Schema, Task};
 use bochner::model::{FittedModel, MetricKind, Predictor, decode, encode, to_onnx};
 use bochner::theory::Choices;
@@ -16,24 +16,24 @@ fn uniform(seed: u64, row: usize, place: usize) -> f64 {
 }
 
 /// y = sin(2a) + b + b²/2 with a little noise, where a and b stand among `others` inputs that say nothing.
-pub(crate) fn planted(seed: u64, rows: usize, others: usize) -> Memory {
+pub(crate) fn planted(seed: u64, rows: usize, others: usize) -> RowsInMemory {
     let cells = (0..rows).flat_map(|row| {
         let inputs: Vec<f64> = (0..others + 2).map(|place| uniform(seed, row, place)).collect();
         let noise = 0.1 * uniform(seed, row, others + 2);
         let target = (2.0 * inputs[0]).sin() + inputs[1] + 0.5 * inputs[1] * inputs[1] + noise;
         inputs.into_iter().chain([target])
     });
-    Memory { cells: cells.collect(), columns: others + 3 }
+    RowsInMemory { cells: cells.collect(), columns: others + 3 }
 }
 
 /// y = sin(2(a + b − c)) among inputs of the same size: one direction counts.
-pub(crate) fn turned(rows: usize) -> Memory {
+pub(crate) fn turned(rows: usize) -> RowsInMemory {
     let cells = (0..rows).flat_map(|row| {
         let inputs: Vec<f64> = (0..6).map(|place| uniform(7, row, place)).collect();
         let target = (2.0 * (inputs[0] + inputs[1] - inputs[2])).sin() + 0.05 * uniform(7, row, 6);
         inputs.into_iter().chain([target])
     });
-    Memory { cells: cells.collect(), columns: 7 }
+    RowsInMemory { cells: cells.collect(), columns: 7 }
 }
 
 fn with_metric(metric: &str, count: usize) -> Value {
@@ -89,7 +89,7 @@ fn a_metric_is_kept_only_where_it_gains() {
             let target = inputs.iter().map(|x| (2.0 * x).sin()).sum::<f64>() + 0.5 * uniform(seed, row, 4);
             inputs.into_iter().chain([target])
         });
-        Memory { cells: cells.collect(), columns: 5 }
+        RowsInMemory { cells: cells.collect(), columns: 5 }
     };
     let mut kept = 0;
     for seed in 0..10 {
@@ -198,7 +198,7 @@ fn classifiers_learn_a_metric_from_their_decision_values() {
     for learner in ["ridge", "logistic"] {
         let raw =
             json!({"learner": learner, "kernel": {"metric": "diagonal"}, "features": {"count": 128}, "lambda": 1e-3});
-        let model = train(&table, &schema, "ds-test", &spec(&raw), resources(2), &Silent).unwrap().model;
+        let model = train(&table, &schema, "ds-test", &spec(&raw), resources(2), &Unwatched).unwrap().model;
         let report = model.metric.unwrap();
         let shares: f64 = report.relevances[..2].iter().sum();
         assert!(report.chosen == MetricKind::Diagonal && shares > 0.5, "{learner} {:?}", report.relevances);
@@ -212,7 +212,7 @@ fn inputs_that_never_vary_have_no_relevance() {
         let x = uniform(1, row, 0);
         [4.0, x, -1.0, (3.0 * x).sin() + 0.1 * uniform(1, row, 1)]
     });
-    let table = Memory { cells: cells.collect(), columns: 4 };
+    let table = RowsInMemory { cells: cells.collect(), columns: 4 };
     for metric in ["diagonal", "full", "search"] {
         let model = fit(&table, &with_metric(metric, 64), 2).unwrap().model;
         let report = model.metric.as_ref().unwrap();
@@ -221,7 +221,7 @@ fn inputs_that_never_vary_have_no_relevance() {
         assert!(r2(&model) > 0.9);
     }
     let missing_signal = (0..120).flat_map(|row| (0..6).map(move |place| uniform(2, row, place)));
-    let noise = Memory { cells: missing_signal.collect(), columns: 6 };
+    let noise = RowsInMemory { cells: missing_signal.collect(), columns: 6 };
     let model = fit(&noise, &with_metric("search", 64), 2).unwrap().model;
     assert!(model.weights.iter().all(|weight| weight.is_finite()), "noise has gradients too");
 }

@@ -3,7 +3,7 @@
 
 use bochner::random::{Purpose, Stream};
 use bochner::reproduce::{Experiment, Settings};
-use bochner::training::{Observer, Stage};
+use bochner::training::Unwatched;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::collections::BTreeMap;
@@ -11,16 +11,6 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn progress(&self, _: Stage, _: f64) {}
-
-    fn should_stop(&self) -> bool {
-        false
-    }
-}
 
 /// Rows of five inputs; the target is a smooth function with noise, or which side of it the row is on.
 fn write_table(folder: &Path, name: &str, labels: bool) {
@@ -88,7 +78,7 @@ fn every_experiment_has_the_sign_of_its_paper() {
         // The best λ of one table of rows is far from its mean.
         let repeats = if experiment == Experiment::RudiRates { 12 } else { 3 };
         let settings = Settings { repeats, ..settings.clone() };
-        let found = experiment.run(&settings, out.path(), &Quiet).unwrap();
+        let found = experiment.run(&settings, out.path(), &Unwatched).unwrap();
         // S's best λ of the scores, between values that make them uniform, is not seen on these rows.
         assert!(found.as_expected || experiment == Experiment::ElssLambda, "{name}: {}", found.text);
         assert!(found.text.starts_with("Expected") && !found.text.contains("NaN"), "{name}: {}", found.text);
@@ -134,11 +124,11 @@ fn runs_repeat_bit_for_bit_and_go_on_where_they_stopped() {
         let (_, experiment) = Experiment::ALL.into_iter().find(|(other, _)| *other == name).unwrap();
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let file = format!("{name}-quick.csv");
-        experiment.run(&settings(data.path(), 1), one.path(), &Quiet).unwrap();
+        experiment.run(&settings(data.path(), 1), one.path(), &Unwatched).unwrap();
         let whole = std::fs::read_to_string(one.path().join(&file)).unwrap();
         let half: Vec<&str> = whole.lines().take(whole.lines().count() / 2).collect();
         std::fs::write(two.path().join(&file), format!("{}\nplain,100,", half.join("\n"))).unwrap();
-        experiment.run(&settings(data.path(), 2), two.path(), &Quiet).unwrap();
+        experiment.run(&settings(data.path(), 2), two.path(), &Unwatched).unwrap();
         assert_eq!(whole, std::fs::read_to_string(two.path().join(&file)).unwrap(), "{name}");
     }
 }
@@ -146,7 +136,7 @@ fn runs_repeat_bit_for_bit_and_go_on_where_they_stopped() {
 #[test]
 fn a_table_that_is_missing_is_named() {
     let (data, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let found = Experiment::WangRate.run(&settings(data.path(), 1), out.path(), &Quiet);
+    let found = Experiment::WangRate.run(&settings(data.path(), 1), out.path(), &Unwatched);
     let error = found.err().unwrap().to_string();
     assert!(error.contains("cpusmall.csv.gz"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Features chosen by rows against the golden pools, dense twins and simulations.
 
 use crate::golden::{assert_close, data, feature_map, indices, kernel, load, map_kind, number, vector};
-use crate::tables::{Memory, fit, schema, spec, waves};
+use crate::tables::{RowsInMemory, fit, schema, spec, waves};
 use bochner::features::{
     CappedConstants, CappedDensity, CappedDraws, FeatureMap, Frequencies, Kernel, MapKind, Sampling, kernel_deviation,
     largest_scores,
@@ -175,7 +175,7 @@ fn capped_draws_approximate_a_wide_kernel_better_than_plain_ones() {
     assert!(capped < plain && smaller >= 15, "{plain} {capped} {smaller}");
 }
 
-fn model(table: &Memory, sampling: &str, more: &Value) -> FittedModel {
+fn model(table: &RowsInMemory, sampling: &str, more: &Value) -> FittedModel {
     let mut raw =
         json!({"lambda": 1e-3, "features": {"count": 40, "sampling": sampling}, "guarantees": {"exact_rows": 0}});
     for (name, value) in more.as_object().unwrap() {
@@ -325,7 +325,7 @@ fn a_choice_can_be_stopped_and_says_why_it_fails() {
     assert!(matches!(stopped, Err(TrainError::Stopped)));
     // The only stretch of rows that scores the pool is all zeros, on which linear features vanish.
     let cells = (0..64).flat_map(|i| if i < 16 { [0.0, 0.0, 1.0] } else { [1.0 + f64::from(i), 0.5, f64::from(i)] });
-    let zeros = Memory { cells: cells.collect(), columns: 3 };
+    let zeros = RowsInMemory { cells: cells.collect(), columns: 3 };
     let raw = |sampling: &str| {
         json!({"kernel": {"name": "linear"}, "scaling": "none", "lambda": 1.0, "validation_fraction": 0.0,
             "features": {"count": 4, "sampling": sampling, "pool_rows": 2}})

@@ -2,7 +2,7 @@
 
 use crate::exact;
 use crate::golden::data;
-use crate::tables::{Memory, Silent, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, resources, schema, spec};
 use bochner::features::{Kernel, Precision};
 use bochner::linalg::Cholesky;
 use bochner::model::FittedModel;
@@ -24,12 +24,12 @@ fn target(x: &[f64]) -> f64 {
     (x[0] + x[1]).sin() + (x[2] * x[3]).cos() + 0.3 * x[4] - 0.2 * x[5] * x[6] + 0.1 * x[7] * x[7]
 }
 
-fn smooth(rows: usize) -> Memory {
+fn smooth(rows: usize) -> RowsInMemory {
     let cells = (0..rows).flat_map(|i| {
         let x = point(i);
         x.into_iter().chain([target(&x)])
     });
-    Memory { cells: cells.collect(), columns: 9 }
+    RowsInMemory { cells: cells.collect(), columns: 9 }
 }
 
 fn inputs(rows: std::ops::Range<usize>) -> Array2<f64> {
@@ -96,7 +96,7 @@ fn trained(cache_bytes: u64) -> FittedModel {
     let table = smooth(4_000);
     let raw = spec(&json!({"lambda": LAMBDA, "features": {"count": 128}}));
     let resources = Resources { cache_bytes, ..resources(2) };
-    train(&table, &schema(&table), "ds-test", &raw, resources, &Silent).unwrap().model
+    train(&table, &schema(&table), "ds-test", &raw, resources, &Unwatched).unwrap().model
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::exact::problem;
 use crate::golden::data;
-use crate::tables::{Memory, fit};
+use crate::tables::{RowsInMemory, fit};
 use bochner::features::{FeatureMap, Kernel, MapKind, Sampling};
 use bochner::linalg::{Cholesky, use_one_blas_thread};
 use bochner::model::Predictor;
@@ -222,14 +222,14 @@ fn leaving_out_groups_is_the_same_through_kernel_matrices() {
 }
 
 /// y = sin(3a) + noise, with independent rows from positions in an endless sequence.
-pub(crate) fn noisy(first: usize, rows: usize) -> Memory {
+pub(crate) fn noisy(first: usize, rows: usize) -> RowsInMemory {
     let cells = (first..first + rows).flat_map(|i| {
         let uniform = |number: usize| (mixed((4 * i + number) as u64) >> 11) as f64 / (1_u64 << 53) as f64;
         let a = uniform(0) * 2.0 - 1.0;
         // A sum of three uniform numbers is nearly normal.
         [a, (3.0 * a).sin() + 0.5 * (uniform(1) + uniform(2) + uniform(3) - 1.5)]
     });
-    Memory { cells: cells.collect(), columns: 2 }
+    RowsInMemory { cells: cells.collect(), columns: 2 }
 }
 
 /// Intervals of 200 models, each on rows of its own, against fresh rows: the mean coverage is between 1 − δ and

@@ -3,7 +3,7 @@
 use crate::evidence::ridge_fit;
 use crate::golden::{assert_close, data, feature_map, load, number, vector};
 use crate::soundness::mixed;
-use crate::tables::{Memory, fit, waves};
+use crate::tables::{RowsInMemory, fit, waves};
 use bochner::features::Precision;
 use bochner::model::{decode, encode};
 use bochner::solver::{Leverage, NormalEquations};
@@ -114,14 +114,14 @@ fn leverages_are_the_golden_ones() {
 }
 
 /// Inputs that fill a cube of side 2√3, whose columns have variance 1, and a smooth target.
-fn cube(dimension: usize, rows: usize) -> Memory {
+fn cube(dimension: usize, rows: usize) -> RowsInMemory {
     let unit = |number: usize| (mixed(number as u64) >> 11) as f64 / (1_u64 << 53) as f64;
     let row = |i: usize| {
         let inputs: Vec<f64> = (0..dimension).map(|j| 12_f64.sqrt() * (unit(i * dimension + j) - 0.5)).collect();
         let target = inputs.iter().map(|x| (2.0 * x).sin()).sum();
         inputs.into_iter().chain([target]).collect::<Vec<f64>>()
     };
-    Memory { cells: (0..rows).flat_map(row).collect(), columns: dimension + 1 }
+    RowsInMemory { cells: (0..rows).flat_map(row).collect(), columns: dimension + 1 }
 }
 
 /// Kernels whose spectra are known, by the G of a trained model in both precisions: smooth ones fall exponentially,

@@ -1,6 +1,6 @@
 //! Splits by time and by group, and cross-validation, against trainings on the same rows by hand.
 
-use crate::tables::{Memory, fit, resources, schema, spec};
+use crate::tables::{RowsInMemory, fit, resources, schema, spec};
 use bochner::dataset::{UnitOrder, fold_units, folds};
 use bochner::model::{Measure, Predictor, decode, encode};
 use bochner::theory::ours::certificate::COVERED_SHARE;
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const COLUMNS: usize = 4;
 
 /// a, b, the time or group of the row, and y = sin(3a) + b² + a drift.
-fn table(rows: usize, key: impl Fn(usize) -> f64) -> Memory {
+fn table(rows: usize, key: impl Fn(usize) -> f64) -> RowsInMemory {
     let cells = (0..rows).flat_map(|row| {
         let at = |step: f64| (row as f64 * step).fract() * 2.0 - 1.0;
         let (a, b, key) = (at(0.618_034), at(0.414_214), key(row));
         [a, b, key, (3.0 * a).sin() + b * b + 0.01 * key]
     });
-    Memory { cells: cells.collect(), columns: COLUMNS }
+    RowsInMemory { cells: cells.collect(), columns: COLUMNS }
 }
 
 /// Times in a mixed order, three rows of each.
@@ -26,13 +26,13 @@ fn times(row: usize) -> f64 {
     (row * 211 % 600 / 3) as f64
 }
 
-fn rows_of(table: &Memory, wanted: impl Fn(usize) -> bool) -> Memory {
+fn rows_of(table: &RowsInMemory, wanted: impl Fn(usize) -> bool) -> RowsInMemory {
     let rows = table.cells.chunks(COLUMNS).enumerate().filter(|(row, _)| wanted(*row));
-    Memory { cells: rows.flat_map(|(_, cells)| cells.to_vec()).collect(), columns: COLUMNS }
+    RowsInMemory { cells: rows.flat_map(|(_, cells)| cells.to_vec()).collect(), columns: COLUMNS }
 }
 
 /// The mean squared error of predictions for all rows of a table; the third column is an input unless rows are split by it.
-fn mse(predictor: &Predictor, table: &Memory) -> f64 {
+fn mse(predictor: &Predictor, table: &RowsInMemory) -> f64 {
     let inputs = predictor.model().inputs.encoding.columns.len();
     let codes: Vec<Vec<f64>> = table.cells.chunks(COLUMNS).map(|row| row[..inputs].to_vec()).collect();
     let values = predictor.predict(&codes.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -78,7 +78,7 @@ fn a_split_at_random_flatters_where_groups_matter() {
         let of_group = |step: f64| (group as f64 * step).fract() * 4.0;
         [of_group(0.618_034) + 0.01 * noise(row, 0.7), of_group(0.414_214), group as f64, of_group(7.236_068)]
     });
-    let table = Memory { cells: cells.collect(), columns: COLUMNS };
+    let table = RowsInMemory { cells: cells.collect(), columns: COLUMNS };
     let r2 = |split: Value| {
         let raw = json!({"split": split, "features": {"count": 256}, "guarantees": {"exact_rows": 0},
             "kernel": {"bandwidth": 0.3}});

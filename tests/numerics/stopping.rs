@@ -1,6 +1,6 @@
 //! A stop that is asked for reaches a training wherever it is.
 
-use crate::tables::{Memory, Silent, resources, schema, spec};
+use crate::tables::{RowsInMemory, Unwatched, resources, schema, spec};
 use bochner::linalg::{StopSignal, stoppable};
 use bochner::training::{CompareSpec, SpecLimits, compare, train};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex};
 /// So many numeric columns, as a table of texts has when each text becomes an input.
 const WIDE: usize = 6_000;
 
-fn wide(rows: usize, columns: usize) -> Memory {
+fn wide(rows: usize, columns: usize) -> RowsInMemory {
     let cell = |place: usize| (place as f64 * 0.618_034).fract();
     let cells = (0..rows).flat_map(|row| {
         let target = (6.0 * cell(row * 7)).sin();
         (0..columns).map(move |column| cell(row * 31 + column * 17)).chain([target])
     });
-    Memory { cells: cells.collect(), columns: columns + 1 }
+    RowsInMemory { cells: cells.collect(), columns: columns + 1 }
 }
 
 /// Nanoseconds that this thread has computed: unlike the time of day, it does not grow when others use the machine.
@@ -26,7 +26,7 @@ fn computed() -> u64 {
 }
 
 /// Trains on one thread; gives the longest that was computed between two questions whether to stop.
-fn longest_silence(table: &Memory, raw: &Value) -> f64 {
+fn longest_silence(table: &RowsInMemory, raw: &Value) -> f64 {
     let (last, longest) = (AtomicU64::new(computed()), Arc::new(AtomicU64::new(0)));
     let found = Arc::clone(&longest);
     let signal: StopSignal = Arc::new(move || {
@@ -34,7 +34,7 @@ fn longest_silence(table: &Memory, raw: &Value) -> f64 {
         found.fetch_max(now - last.swap(now, Ordering::Relaxed), Ordering::Relaxed);
         false
     });
-    let trained = stoppable(signal, || train(table, &schema(table), "ds", &spec(raw), resources(1), &Silent));
+    let trained = stoppable(signal, || train(table, &schema(table), "ds", &spec(raw), resources(1), &Unwatched));
     trained.unwrap().unwrap();
     longest.load(Ordering::Relaxed) as f64 / 1e9
 }
@@ -93,7 +93,7 @@ fn a_comparison_ends_at_the_first_yes() {
         let asked = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&asked);
         let signal: StopSignal = Arc::new(move || count.fetch_add(1, Ordering::Relaxed) >= limit as u64);
-        let found = stoppable(signal, || compare(&table, &schema(&table), "ds", &spec, resources(1), &Silent));
+        let found = stoppable(signal, || compare(&table, &schema(&table), "ds", &spec, resources(1), &Unwatched));
         (found.is_some(), asked.load(Ordering::Relaxed))
     };
     let (ended, all) = run(usize::MAX);
@@ -125,7 +125,7 @@ fn a_training_ends_at_the_first_yes() {
             *count += 1;
             *count > limit
         });
-        stoppable(signal, || train(&table, &schema(&table), "ds", &spec(&raw), resources(1), &Silent))
+        stoppable(signal, || train(&table, &schema(&table), "ds", &spec(&raw), resources(1), &Unwatched))
     };
     assert!(run(usize::MAX).unwrap().is_ok());
     let all = *asked.lock().unwrap();

@@ -1,31 +1,31 @@
 //! Several targets, sample weights, and rows added later.
 
-use crate::tables::{Memory, Silent, fit, resources, schema, spec, waves};
+use crate::tables::{RowsInMemory, Unwatched, fit, resources, schema, spec, waves};
 use bochner::dataset::{Rows, Schema};
 use bochner::model::{FittedModel, Predictor, decode, encode};
 use bochner::training::{train, update};
 use serde_json::{Value, json};
 
 /// y₁ = sin(3a) + b² and y₂ = 1000·cos(2b) − a, with some noise: targets of very different size.
-fn two_targets(rows: usize) -> Memory {
+fn two_targets(rows: usize) -> RowsInMemory {
     let row = |i: usize| {
         let a = (i as f64 * 0.618_034).fract() * 2.0 - 1.0;
         let b = (i as f64 * 0.414_214).fract() * 2.0 - 1.0;
         let noise = (i as f64 * 0.754_878).fract() - 0.5;
         [a, b, (3.0 * a).sin() + b * b + 0.1 * noise, 1000.0 * (2.0 * b).cos() - a + 50.0 * noise]
     };
-    Memory { cells: (0..rows).flat_map(row).collect(), columns: 4 }
+    RowsInMemory { cells: (0..rows).flat_map(row).collect(), columns: 4 }
 }
 
-fn fit_targets(table: &Memory, targets: &[usize], raw: &Value) -> FittedModel {
+fn fit_targets(table: &RowsInMemory, targets: &[usize], raw: &Value) -> FittedModel {
     let schema = Schema { targets: targets.to_vec(), ..schema(table) };
-    train(table, &schema, "ds-test", &spec(raw), resources(2), &Silent).unwrap().model
+    train(table, &schema, "ds-test", &spec(raw), resources(2), &Unwatched).unwrap().model
 }
 
 /// The columns of `table`, in this order.
-fn columns(table: &Memory, wanted: &[usize]) -> Memory {
+fn columns(table: &RowsInMemory, wanted: &[usize]) -> RowsInMemory {
     let rows = table.cells.chunks(table.columns);
-    Memory { cells: rows.flat_map(|row| wanted.iter().map(|&c| row[c])).collect(), columns: wanted.len() }
+    RowsInMemory { cells: rows.flat_map(|row| wanted.iter().map(|&c| row[c])).collect(), columns: wanted.len() }
 }
 
 fn largest_difference(left: &ndarray::Array2<f64>, right: &ndarray::Array2<f64>) -> f64 {
@@ -101,10 +101,10 @@ fn a_weight_of_two_is_the_row_twice() {
         "lambda": 1e-7, "kernel": {"bandwidth": 1.0}, "scaling": "none", "validation_fraction": 0.0,
         "features": {"count": 48}, "guarantees": {"exact_rows": 0},
     });
-    let repeated = fit(&Memory { cells: repeated, columns: 3 }, &fixed, 2).unwrap().model;
+    let repeated = fit(&RowsInMemory { cells: repeated, columns: 3 }, &fixed, 2).unwrap().model;
     let mut raw = fixed.clone();
     raw["sample_weight"] = json!("c2");
-    let found = fit(&Memory { cells: weighted, columns: 4 }, &raw, 2).unwrap().model;
+    let found = fit(&RowsInMemory { cells: weighted, columns: 4 }, &raw, 2).unwrap().model;
     assert_eq!(found.inputs.input_dim(), 2);
     assert!(largest_difference(&found.weights, &repeated.weights) < 1e-6 * norm(&repeated.weights));
     assert!((found.intercepts[0] - repeated.intercepts[0]).abs() < 1e-12);
@@ -134,7 +134,7 @@ fn the_lambda_search_minds_the_weights() {
         let raw = json!({
             "sample_weight": "c2", "kernel": {"bandwidth": 1.0}, "scaling": "none", "features": {"count": 64},
         });
-        fit(&Memory { cells, columns: 4 }, &raw, 2).unwrap().model.report
+        fit(&RowsInMemory { cells, columns: 4 }, &raw, 2).unwrap().model.report
     };
     let some = |i: usize| if i.is_multiple_of(3) { 0.0 } else { 1.0 };
     let (clean, junk) = (weighted(&some, 0.0), weighted(&some, 100.0));
@@ -148,17 +148,17 @@ fn the_lambda_search_minds_the_weights() {
 #[test]
 fn weights_that_sum_to_zero_are_refused() {
     let cells = waves(50).cells.chunks(3).flat_map(|row| [row[0], row[1], 0.0, row[2]]).collect();
-    let error = fit(&Memory { cells, columns: 4 }, &json!({"sample_weight": "c2"}), 1).err().unwrap();
+    let error = fit(&RowsInMemory { cells, columns: 4 }, &json!({"sample_weight": "c2"}), 1).err().unwrap();
     assert!(error.to_string().contains("sum to 0"), "{error}");
 }
 
-fn rows_of(table: &Memory, range: std::ops::Range<usize>) -> Memory {
+fn rows_of(table: &RowsInMemory, range: std::ops::Range<usize>) -> RowsInMemory {
     let cells = table.cells[range.start * table.columns..range.end * table.columns].to_vec();
-    Memory { cells, columns: table.columns }
+    RowsInMemory { cells, columns: table.columns }
 }
 
-fn add(model: FittedModel, rows: &Memory, schema: &Schema, raw: &Value) -> FittedModel {
-    update(model, 1, &spec(raw), (rows, schema, "ds-more"), 2, &Silent).unwrap().model
+fn add(model: FittedModel, rows: &RowsInMemory, schema: &Schema, raw: &Value) -> FittedModel {
+    update(model, 1, &spec(raw), (rows, schema, "ds-more"), 2, &Unwatched).unwrap().model
 }
 
 /// Rows added in two steps give the model of all rows at once: to rounding, which is that of f32 products
@@ -196,10 +196,10 @@ fn an_updated_model_is_the_model_of_all_rows() {
 fn an_update_finds_its_columns_by_name() {
     let table = two_targets(2_400);
     let weighted: Vec<f64> = table.cells.chunks(4).flat_map(|row| [row[0], row[1], row[2], row[3], 2.0]).collect();
-    let table = Memory { cells: weighted, columns: 5 };
+    let table = RowsInMemory { cells: weighted, columns: 5 };
     let raw = json!({"features": {"count": 64}, "updatable": true, "sample_weight": "c4", "lambda": "search"});
-    let with_targets = |table: &Memory| Schema { targets: vec![2, 3], ..schema(table) };
-    let first = train(&rows_of(&table, 0..1_200), &with_targets(&table), "ds", &spec(&raw), resources(2), &Silent)
+    let with_targets = |table: &RowsInMemory| Schema { targets: vec![2, 3], ..schema(table) };
+    let first = train(&rows_of(&table, 0..1_200), &with_targets(&table), "ds", &spec(&raw), resources(2), &Unwatched)
         .unwrap()
         .model;
     let rest = rows_of(&table, 1_200..2_400);

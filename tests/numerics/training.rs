@@ -1,6 +1,6 @@
 //! The whole recipe on tables in memory.
 
-use crate::tables::{Memory, fit, resources, schema, spec, waves};
+use crate::tables::{RowsInMemory, fit, resources, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
 use bochner::theory::ours::relative::theorem1_relative;
@@ -155,13 +155,13 @@ fn the_predictive_spread_is_that_of_a_dense_twin() {
 }
 
 /// y = sin(25x) + noise: far rougher than the mean distance between rows suggests.
-fn ripples(rows: usize) -> Memory {
+fn ripples(rows: usize) -> RowsInMemory {
     let row = |i: usize| {
         let x = (i as f64 * 0.618_034).fract();
         let noise = (i as f64 * 0.754_878).fract() - 0.5; // uniform, variance 1/12
         [x, (25.0 * x).sin() + 0.5 * noise]
     };
-    Memory { cells: (0..rows).flat_map(row).collect(), columns: 2 }
+    RowsInMemory { cells: (0..rows).flat_map(row).collect(), columns: 2 }
 }
 
 /// The λ found is the best of its path, and its leave-one-out error is what held-out rows show.
@@ -209,7 +209,7 @@ fn the_scaling_search_takes_the_better_of_two() {
         let (a, b) = ((i as f64 * 0.618_034).fract(), (i as f64 * 0.414_214).fract());
         [(6.0 * a).exp(), b, (9.0 * a).sin() + b]
     };
-    let table = Memory { cells: (0..1_500).flat_map(row).collect(), columns: 3 };
+    let table = RowsInMemory { cells: (0..1_500).flat_map(row).collect(), columns: 3 };
     let train = |scaling: Option<&str>| {
         let mut raw = json!({
             "features": {"count": 64}, "kernel": {"bandwidth": "search"}, "guarantees": {"exact_rows": 0},

@@ -5,11 +5,15 @@
 /// What stands before the cells.
 mod header;
 
+/// A table without a file.
+mod in_memory;
+
 /// Writing a table.
 mod writer;
 
 use super::{ColumnKind, Dataset, DatasetError};
 use header::{CELL_BYTES, CHECKSUM_BYTES, Header, HeaderError};
+pub use in_memory::RowsInMemory;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -196,31 +196,15 @@ impl<'a> PartedRows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
-
-    struct Empty;
-
-    impl Rows for Empty {
-        fn row_count(&self) -> usize {
-            6
-        }
-
-        fn column_count(&self) -> usize {
-            2
-        }
-
-        fn read(&self, _: usize, cells: &mut [f64]) -> io::Result<()> {
-            cells.fill(0.0);
-            Ok(())
-        }
-    }
+    use crate::dataset::RowsInMemory;
 
     /// Rows without a target take part in scaling, so no row with another use may look like one.
     #[test]
     fn design_rows_see_no_other_row() {
         let parts = [Part::Training, Part::Design, Part::Validation, Part::Calibration, Part::Unlabelled, Part::Design];
         let roles = Roles { inputs: vec![0], targets: vec![1], weight: None };
-        let design = PartedRows::new(&Empty, roles, parts.to_vec()).design(false);
+        let empty = RowsInMemory { cells: vec![0.0; 12], columns: 2 };
+        let design = PartedRows::new(&empty, roles, parts.to_vec()).design(false);
         let count = |part: Part| design.count(part);
         assert_eq!((count(Part::Training), count(Part::Unlabelled), count(Part::Ignored)), (2, 0, 4));
     }

@@ -114,24 +114,13 @@ fn estimate_choice(spec: &TrainSpec, outputs: u64, threads: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Column, ColumnKind, ColumnReading, Task};
+    use crate::dataset::{Column, ColumnKind, Task};
     use crate::training::SpecLimits;
     use serde_json::json;
 
     fn schema(rows: u64) -> Schema {
-        let column = |name: &str| Column {
-            name: name.into(),
-            kind: ColumnKind::Numeric,
-            levels: Vec::new(),
-            missing: 0,
-            distinct: rows,
-            distinct_is_lower_bound: false,
-            min: None,
-            max: None,
-            mean: None,
-            std: None,
-            reading: ColumnReading::default(),
-        };
+        let column =
+            |name: &str| Column { distinct: rows, ..Column::unprofiled(name, ColumnKind::Numeric, Vec::new()) };
         Schema {
             columns: vec![column("x"), column("y")],
             targets: vec![1],

@@ -70,13 +70,13 @@ impl PoolSpec {
         let requirement = format!("a whole number from {count}, the features to choose, to {LARGEST_POOL}{even}");
         let default = Self::default_size(count);
         let positive = |lambda: f64| lambda > 0.0 && lambda.is_finite();
-        let size = if !features.says("count", "auto") {
-            features.integer("pool", default as u64, fits, &requirement) as usize
-        } else {
+        let size = if features.says("count", "auto") {
             if features.has("pool") && sampling.has_pool() {
                 features.problem("pool", "is ten times the count, which is 'auto'; remove it or set a count".into());
             }
             default
+        } else {
+            features.integer("pool", default as u64, fits, &requirement) as usize
         };
         Self {
             size,

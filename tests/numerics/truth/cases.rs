@@ -1,9 +1,9 @@
 //! What is trained: one spec for each number.
 
 use super::tables::{Table, uniform};
-use bochner::dataset::{Column, ColumnKind, ColumnReading, HeldOut, Part, Rows, Schema, Task, split};
+use bochner::dataset::{Column, ColumnKind, HeldOut, Part, RowsInMemory, Schema, Task, split};
 use bochner::model::FittedModel;
-use bochner::training::{Observer, Resources, SpecLimits, Stage, TrainError, TrainSpec, train};
+use bochner::training::{Resources, SpecLimits, TrainError, TrainSpec, Unwatched, train};
 use serde_json::{Value, json};
 
 /// Rows that are trained on, in all parts together.
@@ -11,38 +11,6 @@ const ROWS: usize = 420;
 
 /// New rows that statements are compared with.
 pub(crate) const NEW_ROWS: usize = 900;
-
-/// A table in memory.
-pub(crate) struct Cells {
-    pub(crate) cells: Vec<f64>,
-    pub(crate) columns: usize,
-}
-
-impl Rows for Cells {
-    fn row_count(&self) -> usize {
-        self.cells.len() / self.columns
-    }
-
-    fn column_count(&self) -> usize {
-        self.columns
-    }
-
-    fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
-        let start = first * self.columns;
-        cells.copy_from_slice(&self.cells[start..start + cells.len()]);
-        Ok(())
-    }
-}
-
-pub(crate) struct Silent;
-
-impl Observer for Silent {
-    fn progress(&self, _: Stage, _: f64) {}
-
-    fn should_stop(&self) -> bool {
-        false
-    }
-}
 
 /// A spec and what is done to the table.
 pub(crate) struct Case {
@@ -197,19 +165,10 @@ impl Case {
             let targets = (0..self.targets).map(move |k| if missing(i) { f64::NAN } else { table.targets[[i, k]] });
             rows[i].clone().into_iter().chain([0.5 + uniform(115, i as u64)]).chain(targets).collect::<Vec<_>>()
         });
-        let rows_in_memory = Cells { cells: cells.collect(), columns: d + 1 + self.targets };
-        let column = |name: String, missing: u64| Column {
-            name,
-            kind: ColumnKind::Numeric,
-            levels: vec![],
-            missing,
-            distinct: 100,
-            distinct_is_lower_bound: true,
-            min: Some(0.5),
-            max: Some(1.5),
-            mean: None,
-            std: None,
-            reading: ColumnReading::default(),
+        let rows_in_memory = RowsInMemory { cells: cells.collect(), columns: d + 1 + self.targets };
+        let column = |name: String, missing: u64| {
+            let unprofiled = Column::unprofiled(&name, ColumnKind::Numeric, vec![]);
+            Column { missing, distinct: 100, min: Some(0.5), max: Some(1.5), ..unprofiled }
         };
         let lost = (0..ROWS).filter(|&i| missing(i)).count() as u64;
         let names = (0..d).map(|j| format!("x{j}")).chain(["weight".to_owned()]);
@@ -222,7 +181,7 @@ impl Case {
             findings: vec![],
         };
         let resources = Resources { threads: 2, cache_bytes: 1 << 26 };
-        let model = train(&rows_in_memory, &schema, "ds-truth", &self.checked(), resources, &Silent)?.model;
+        let model = train(&rows_in_memory, &schema, "ds-truth", &self.checked(), resources, &Unwatched)?.model;
         let share = |name: &str| self.spec[name].as_f64().unwrap_or(0.0);
         let held_out = HeldOut {
             validation: share("validation_fraction"),

@@ -1,13 +1,12 @@
 //! Classifiers: their label sets against the labels of new rows, and the requirements of theorems against a count of our own.
 
-use super::cases::{Cells, Silent};
 use super::checks::{DELTA, Ledger, SHARE};
 use super::tables::{Table, uniform};
-use bochner::dataset::{Column, ColumnKind, ColumnReading, Schema, Task};
+use bochner::dataset::{Column, ColumnKind, RowsInMemory, Schema, Task};
 use bochner::model::{FittedModel, Head, Labels, Predictor};
 use bochner::theory::ours::conformal::conformal_quantile;
 use bochner::theory::{Guarantee, LossKind, RowAccess, Status, guarantees};
-use bochner::training::{Resources, SpecLimits, TrainError, TrainSpec, train};
+use bochner::training::{Resources, SpecLimits, TrainError, TrainSpec, Unwatched, train};
 use serde_json::{Value, json};
 
 /// Rows that are trained on.
@@ -81,19 +80,10 @@ impl LabelCase {
     fn train(&self, table: &Table, classes: &[usize]) -> Result<FittedModel, TrainError> {
         let d = table.inputs.ncols();
         let row = |i: usize| table.inputs.row(i).iter().copied().chain([classes[i] as f64]).collect::<Vec<_>>();
-        let rows = Cells { cells: (0..ROWS).flat_map(row).collect(), columns: d + 1 };
+        let rows = RowsInMemory { cells: (0..ROWS).flat_map(row).collect(), columns: d + 1 };
         let column = |name: String, kind: ColumnKind, levels: Vec<String>| Column {
-            name,
-            kind,
-            levels,
-            missing: 0,
             distinct: 100,
-            distinct_is_lower_bound: true,
-            min: None,
-            max: None,
-            mean: None,
-            std: None,
-            reading: ColumnReading::default(),
+            ..Column::unprofiled(&name, kind, levels)
         };
         let inputs = (0..d).map(|j| column(format!("x{j}"), ColumnKind::Numeric, vec![]));
         let levels = (0..self.class_count).map(|class| format!("class {class}")).collect();
@@ -106,7 +96,7 @@ impl LabelCase {
         };
         let spec = TrainSpec::check("", Some(&self.spec), SpecLimits { feature_count: 4096 }).expect("a valid spec");
         let resources = Resources { threads: 2, cache_bytes: 1 << 26 };
-        train(&rows, &schema, "ds-truth", &spec, resources, &Silent).map(|trained| trained.model)
+        train(&rows, &schema, "ds-truth", &spec, resources, &Unwatched).map(|trained| trained.model)
     }
 
     /// Trains, and compares what applies with what is true.

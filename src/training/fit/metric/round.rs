@@ -230,53 +230,32 @@ impl<'a> RoundRows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{ColumnKind, Encoding, InputColumn, Notation, Roles, Rows, Scaling, ScalingRule};
+    use crate::dataset::{ColumnKind, Encoding, InputColumn, Notation, Roles, RowsInMemory, Scaling, ScalingRule};
     use crate::training::rows::parted_rows::PartedRows;
-    use crate::training::{Observer, SpecLimits, Stage};
+    use crate::training::{SpecLimits, Unwatched};
     use serde_json::json;
 
     /// y = sin(a) + ab on an irregular grid; c says nothing.
-    struct Table;
-
-    impl Rows for Table {
-        fn row_count(&self) -> usize {
-            90
-        }
-
-        fn column_count(&self) -> usize {
-            4
-        }
-
-        fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
-            for (row, cells) in cells.chunks_exact_mut(4).enumerate() {
-                let at = |step: f64| ((first + row) as f64 * step).fract() * 4.0 - 2.0;
-                let [a, b, c] = [at(0.618_034), at(0.414_214), at(0.732_051)];
-                cells.copy_from_slice(&[a, b, c, a.sin() + a * b]);
-            }
-            Ok(())
-        }
+    fn table() -> RowsInMemory {
+        let row = |row: u32| {
+            let at = |step: f64| (f64::from(row) * step).fract() * 4.0 - 2.0;
+            let [a, b, c] = [at(0.618_034), at(0.414_214), at(0.732_051)];
+            [a, b, c, a.sin() + a * b]
+        };
+        RowsInMemory { cells: (0..90).flat_map(row).collect(), columns: 4 }
     }
 
-    struct Silent;
-
-    impl Observer for Silent {
-        fn progress(&self, _: Stage, _: f64) {}
-
-        fn should_stop(&self) -> bool {
-            false
-        }
-    }
-
-    fn run() -> Run<'static> {
+    fn run(table: &RowsInMemory) -> Run<'_> {
         let roles = Roles { inputs: vec![0, 1, 2], targets: vec![3], weight: None };
-        let rows = PartedRows::new(&Table, roles, vec![Part::Training; 90]);
-        Run::new(rows, 2, &Silent)
+        let rows = PartedRows::new(table, roles, vec![Part::Training; 90]);
+        Run::new(rows, 2, &Unwatched)
     }
 
     /// A from differences of the fitted function at every row, one input at a time: no wave, no block, no root.
     #[test]
     fn gradient_products_are_those_of_differences() {
-        let run = run();
+        let table = table();
+        let run = run(&table);
         let column = |name: &str| InputColumn {
             name: name.into(),
             kind: ColumnKind::Numeric,
@@ -300,7 +279,7 @@ mod tests {
             let (GradientProducts::Full(full), GradientProducts::Diagonal(diagonal)) = (&full, &diagonal) else {
                 panic!("as wanted")
             };
-            let expected = by_differences(&inputs, &fit);
+            let expected = by_differences(&table, &inputs, &fit);
             let size = expected.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
             assert!((full - &expected).iter().all(|gap| gap.abs() < 1e-5 * size), "{full} {expected}");
             assert!((diagonal - &expected.diag()).iter().all(|gap| gap.abs() < 1e-5 * size));
@@ -308,13 +287,11 @@ mod tests {
         }
     }
 
-    fn by_differences(inputs: &InputPipeline, fit: &RoundFit) -> Array2<f64> {
+    fn by_differences(table: &RowsInMemory, inputs: &InputPipeline, fit: &RoundFit) -> Array2<f64> {
         const STEP: f64 = 1e-4;
-        let mut cells = vec![0.0; 360];
-        Table.read(0, &mut cells).unwrap();
         let projector = fit.map.projector::<f64>();
         let mut sums = Array2::zeros((3, 3));
-        for row in cells.chunks_exact(4) {
+        for row in table.cells.chunks_exact(4) {
             let gradient = Array1::from_shape_fn(3, |input| {
                 let value = |by: f64| {
                     let mut moved = [row[0], row[1], row[2]];
