@@ -66,7 +66,7 @@ pub use insight::explanations::{ColumnExplanation, Explanations, Permutation};
 pub use insight::held_out::{HeldOutRow, HeldOutSample, MeasuredCoverage};
 pub use insight::metric::{MetricKind, MetricReport, MetricRound};
 pub use insight::ranking::LabelRanking;
-pub use insight::search::{SearchCandidate, SearchReport};
+pub use insight::search::{SearchCandidate, SearchFinals, SearchReport};
 pub use labels::Labels;
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::Predictor;

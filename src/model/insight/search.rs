@@ -13,7 +13,7 @@ pub struct SearchReport {
     pub rows: usize,
     /// Rows in the leave-one-out errors.
     pub loo_rows: usize,
-    /// Features of each fit.
+    /// Features of each fit before the final.
     pub features: usize,
     /// The place of the candidate that was kept; the first is what effort fast takes.
     pub chosen: usize,
@@ -23,6 +23,17 @@ pub struct SearchReport {
     pub gain_standard_error: f64,
     /// In the order in which they were tried.
     pub candidates: Vec<SearchCandidate>,
+    /// The comparison that decided, where it was made on more features than the first one.
+    pub finals: Option<SearchFinals>,
+}
+
+/// The last candidates of a search: the first one and the best others again, on more features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchFinals {
+    /// The place of the first of them among all candidates.
+    pub first: usize,
+    /// Of each of their fits.
+    pub features: usize,
 }
 
 /// One candidate, at the best λ of its fit.
@@ -51,6 +62,8 @@ impl SearchReport {
     /// As reports show it; `resolved` is the spec with what was chosen in the place of rules.
     pub fn to_json(&self, of_labels: bool, resolved: Value) -> Value {
         let criterion = if of_labels { "leave_one_out_of_ridge_on_labels" } else { "leave_one_out" };
+        let candidates = self.candidates.iter().enumerate();
+        let candidates = candidates.map(|(place, candidate)| candidate.to_json(self.features_at(place)));
         json!({
             "effort": self.effort,
             "criterion": criterion,
@@ -60,7 +73,7 @@ impl SearchReport {
             "chosen": self.chosen,
             "gain": self.gain,
             "gain_standard_error": self.gain_standard_error,
-            "candidates": self.candidates.iter().map(SearchCandidate::to_json).collect::<Vec<_>>(),
+            "candidates": candidates.collect::<Vec<_>>(),
             "resolved": resolved,
         })
     }
@@ -70,20 +83,27 @@ impl SearchReport {
         self.candidates[self.chosen].lambda
     }
 
+    /// Features of the fit of the candidate at a place. Errors are comparable among those with the same number.
+    pub fn features_at(&self, place: usize) -> usize {
+        self.finals.filter(|finals| place >= finals.first).map_or(self.features, |finals| finals.features)
+    }
+
     /// Whether the parts fit each other.
     pub fn is_consistent(&self) -> bool {
         let sound = |candidate: &SearchCandidate| candidate.loo_mse >= 0.0 && candidate.bandwidth > 0.0;
-        self.chosen < self.candidates.len() && self.candidates.iter().all(sound)
+        let decided = self.finals.is_none_or(|finals| finals.first <= self.chosen);
+        decided && self.chosen < self.candidates.len() && self.candidates.iter().all(sound)
     }
 }
 
 impl SearchCandidate {
-    fn to_json(&self) -> Value {
+    fn to_json(&self, features: usize) -> Value {
         let mut candidate = json!({
             "kernel": self.kernel,
             "scaling": self.scaling,
             "metric": self.metric.name(),
             "round": self.round,
+            "features": features,
             "bandwidth": self.bandwidth,
             "lambda": self.lambda,
             "loo_mse": self.loo_mse,

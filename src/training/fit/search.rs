@@ -41,7 +41,7 @@ impl Searched {
     /// The path without leave-one-out errors: the best point is that of the smallest GCV.
     pub(crate) fn by_gcv(path: &RidgePath, lambdas: &[f64]) -> Result<Self, TrainError> {
         let points: Vec<PathPoint> = lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
-        let best = best_of(&points, |point| point.gcv)?;
+        let best = best_of(&points.iter().map(|point| point.gcv).collect::<Vec<_>>())?;
         Ok(Self { points, best, loo_rows: 0 })
     }
 
@@ -74,7 +74,7 @@ impl CodedRows<'_> {
         let lambdas: Vec<f64> = points.iter().map(|point| point.lambda).collect();
         let (errors, loo_rows) = self.run.leave_one_out::<T>(&selection, self.inputs, map, coding, path, &lambdas)?;
         points.iter_mut().zip(&errors).for_each(|(point, error)| point.loo_mse = Some(*error));
-        let best = best_of(&points, |point| point.loo_mse.unwrap_or(f64::INFINITY))?;
+        let best = best_of(&errors.to_vec())?;
         Ok(Searched { points, best, loo_rows })
     }
 
@@ -143,9 +143,9 @@ impl CodedRows<'_> {
     }
 }
 
-/// The point with the smallest finite error.
-fn best_of(points: &[PathPoint], error: impl Fn(&PathPoint) -> f64) -> Result<usize, TrainError> {
-    let finite = (0..points.len()).filter(|&index| error(&points[index]).is_finite());
-    let best = finite.min_by(|&left, &right| f64::total_cmp(&error(&points[left]), &error(&points[right])));
+/// The place of the smallest finite error.
+pub(crate) fn best_of(errors: &[f64]) -> Result<usize, TrainError> {
+    let finite = (0..errors.len()).filter(|&index| errors[index].is_finite());
+    let best = finite.min_by(|&left, &right| errors[left].total_cmp(&errors[right]));
     best.ok_or_else(|| TrainError::Data("no lambda gives a finite leave-one-out error; set lambda to a number".into()))
 }

@@ -23,7 +23,7 @@ const LARGEST_FIT: f64 = 4e12;
 pub enum Effort {
     /// Nothing is searched but λ: a gaussian kernel with the mean distance as its bandwidth, on 1,024 features.
     Fast,
-    /// Kernel, metric, bandwidth and scaling by a search on a sample, for about the time of one more fit.
+    /// Kernel, metric, bandwidth and scaling by a search on a sample, for about the time of two more fits.
     Balanced,
     /// The same with more candidates on more rows, and twice the features.
     Thorough,
@@ -115,16 +115,17 @@ impl Effort {
     }
 
     /// Features for this many training rows: in proportion to √n, between a least and a largest count, and no more than a
-    /// fit of bounded size allows.
+    /// fit of bounded size allows. Where features are cheap, up to twice as many as rows: their scatter would be most of
+    /// the error.
     fn feature_count(self, rows: u64) -> usize {
-        let (per_root, least, most) = match self {
+        let (per_root, cheap, least, most) = match self {
             Self::Fast => return 1_024,
-            Self::Balanced => (16.0, 1_024, 4_096),
-            Self::Thorough => (32.0, 2_048, 8_192),
+            Self::Balanced => (16.0, 2_048.0, 1_024, 4_096),
+            Self::Thorough => (32.0, 4_096.0, 2_048, 8_192),
         };
         let n = rows.max(1) as f64;
         let affordable = (LARGEST_FIT / n).sqrt();
-        let wanted = (per_root * n.sqrt()).min(affordable) as usize;
+        let wanted = (per_root * n.sqrt()).max(f64::min(cheap, 2.0 * n)).min(affordable) as usize;
         wanted.next_multiple_of(COUNT_STEP).clamp(least, most)
     }
 }
@@ -249,8 +250,8 @@ mod tests {
     fn counts_grow_with_the_root_of_the_rows_within_limits() {
         let count = |effort: Effort, rows| effort.feature_count(rows);
         assert_eq!(
-            [10, 4_096, 16_384, 65_536, 1 << 17].map(|n| count(Effort::Balanced, n)),
-            [1_024, 1_024, 2_048, 4_096, 4_096]
+            [10, 700, 4_096, 16_384, 65_536, 1 << 17].map(|n| count(Effort::Balanced, n)),
+            [1_024, 1_408, 2_048, 2_048, 4_096, 4_096]
         );
         assert_eq!([10, 16_384, 65_536, 1 << 30].map(|n| count(Effort::Thorough, n)), [2_048, 4_096, 7_872, 2_048]);
         assert_eq!(count(Effort::Balanced, 1_000_000), 2_048); // bounded by the work

@@ -3,7 +3,7 @@
 
 use super::{Numbers, converted};
 use crate::dataset::ScalingRule;
-use crate::model::{MetricKind, MetricReport, MetricRound, SearchCandidate, SearchReport};
+use crate::model::{MetricKind, MetricReport, MetricRound, SearchCandidate, SearchFinals, SearchReport};
 use serde::{Deserialize, Serialize};
 
 /// M^½, d×d, row by row.
@@ -44,6 +44,13 @@ pub(in crate::model::artifact) struct StoredSearch<'a> {
     gain_standard_error: f64,
     #[serde(borrow)]
     candidates: Vec<StoredCandidate<'a>>,
+}
+
+/// Stands in a section of its own.
+#[derive(Serialize, Deserialize)]
+pub(in crate::model::artifact) struct StoredFinals {
+    first: usize,
+    features: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -162,7 +169,20 @@ impl From<StoredSearch<'_>> for SearchReport {
             gain: stored.gain,
             gain_standard_error: stored.gain_standard_error,
             candidates: converted(stored.candidates),
+            finals: None,
         }
+    }
+}
+
+impl From<SearchFinals> for StoredFinals {
+    fn from(finals: SearchFinals) -> Self {
+        Self { first: finals.first, features: finals.features }
+    }
+}
+
+impl StoredFinals {
+    pub(in crate::model::artifact) fn add_to(self, report: SearchReport) -> SearchReport {
+        SearchReport { finals: Some(SearchFinals { first: self.first, features: self.features }), ..report }
     }
 }
 

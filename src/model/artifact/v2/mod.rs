@@ -23,10 +23,10 @@ use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, St
 use super::stored::insight::cross_validation::StoredCrossValidation;
 use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
-use super::stored::metric::{StoredMetricReport, StoredMetricRoot, StoredSearch};
+use super::stored::metric::{StoredFinals, StoredMetricReport, StoredMetricRoot, StoredSearch};
 use super::stored::report::StoredReport;
 use super::stored::selection::{StoredScales, StoredSelection, StoredTrials};
-use crate::model::{Explanations, FeatureTrials, FittedModel, Head, InputPipeline};
+use crate::model::{Explanations, FeatureTrials, FittedModel, Head, InputPipeline, SearchReport};
 use ndarray::Array2;
 use sections::{Section, Sections, write_section};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     }
     if let Some(report) = &model.search {
         write_section(bytes, Section::Search, &StoredSearch::from(report))?;
+        if let Some(finals) = report.finals {
+            write_section(bytes, Section::SearchFinals, &StoredFinals::from(finals))?;
+        }
     }
     if let Some(explanations) = &model.explanations {
         write_section(bytes, Section::Explanations, &StoredExplanations::from(explanations))?;
@@ -157,6 +160,14 @@ fn explanations(sections: &Sections) -> Result<Option<Explanations>, ArtifactErr
     let found = sections.find::<StoredExplanations>(Section::Explanations)?.map(Explanations::from);
     Ok(match sections.find::<StoredIndividualCurves>(Section::IndividualCurves)? {
         Some(curves) => found.map(|found| curves.add_to(found)),
+        None => found,
+    })
+}
+
+fn search(sections: &Sections) -> Result<Option<SearchReport>, ArtifactError> {
+    let found = sections.find::<StoredSearch>(Section::Search)?.map(SearchReport::from);
+    Ok(match sections.find::<StoredFinals>(Section::SearchFinals)? {
+        Some(finals) => found.map(|found| finals.add_to(found)),
         None => found,
     })
 }
@@ -218,7 +229,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         dataset: dataset.to_owned(),
         report,
         metric: sections.find::<StoredMetricReport>(Section::MetricReport)?.map(Into::into),
-        search: sections.find::<StoredSearch>(Section::Search)?.map(Into::into),
+        search: search(&sections)?,
         explanations: explanations(&sections)?,
         held_out: sections.find::<StoredHeldOut>(Section::HeldOut)?.map(Into::into),
         cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),

@@ -45,13 +45,14 @@ pub(super) enum Section {
     CrossValidation,
     IndividualCurves,
     Search,
+    SearchFinals,
     Notations,
     HeldOut,
     Ranges,
 }
 
 impl Section {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -75,6 +76,7 @@ impl Section {
         Self::CrossValidation,
         Self::IndividualCurves,
         Self::Search,
+        Self::SearchFinals,
         Self::Notations,
         Self::HeldOut,
         Self::Ranges,
@@ -105,6 +107,7 @@ impl Section {
             Self::CrossValidation => b"XVAL",
             Self::IndividualCurves => b"ICEC",
             Self::Search => b"SRCH",
+            Self::SearchFinals => b"SFIN",
             Self::Notations => b"NOTA",
             Self::HeldOut => b"HELD",
             Self::Ranges => b"RANG",
@@ -138,6 +141,7 @@ impl Section {
             | Self::CrossValidation
             | Self::IndividualCurves
             | Self::Search
+            | Self::SearchFinals
             | Self::HeldOut
             | Self::Ranges => 0,
         }

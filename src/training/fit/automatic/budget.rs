@@ -8,6 +8,10 @@ const FEATURES: [usize; 5] = [1_024, 768, 512, 384, 256];
 /// Candidates that every search tries, however small the fit is that they are for.
 const FEWEST: usize = 24;
 
+/// Candidates of the final, and the work on them in units of that on all before.
+pub(super) const FINALS: usize = 5;
+const FINAL_SHARE: f64 = 1.1;
+
 /// The size of a table and of a model for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FitSize {
@@ -22,6 +26,8 @@ pub(super) struct Budget {
     /// Of each candidate's fit, even.
     pub(super) features: usize,
     pub(super) candidates: usize,
+    /// Features of the fits in the final, if more are affordable for so few of them.
+    pub(super) final_features: Option<usize>,
 }
 
 impl FitSize {
@@ -45,11 +51,14 @@ impl FitSize {
         let total = (size.fits * self.operations()).max(size.least_operations);
         // More features than rows tell little about other rows.
         let most = (self.features & !1).min(2 * self.rows.max(64));
-        let affordable = |features: usize| (total / self.candidate_operations(size, features)) as usize;
-        let mut fitting = FEATURES.into_iter().filter(|features| *features <= most);
-        let features = fitting.clone().find(|features| affordable(*features) >= size.candidates);
-        let features = features.or(fitting.next_back()).unwrap_or(most.max(2));
-        Budget { features, candidates: affordable(features).clamp(FEWEST, 2 * size.candidates) }
+        let affordable = |features: usize| total / self.candidate_operations(size, features);
+        let fitting = FEATURES.into_iter().filter(|features| *features <= most);
+        let features = fitting.clone().find(|features| affordable(*features) >= size.candidates as f64);
+        let features = features.or(fitting.clone().next_back()).unwrap_or(most.max(2));
+        let in_final = FINALS as f64 / FINAL_SHARE;
+        let final_features = fitting.take_while(|more| *more > features).find(|more| affordable(*more) >= in_final);
+        let candidates = (affordable(features) as usize).clamp(FEWEST, 2 * size.candidates);
+        Budget { features, candidates, final_features }
     }
 }
 
@@ -67,5 +76,9 @@ mod tests {
         assert!(medium.features >= small.features.min(384) && medium.candidates >= size.candidates, "{medium:?}");
         assert!(large.features == 1_024 && large.candidates >= size.candidates, "{large:?}");
         assert_eq!(budget(100, 40).features, 40);
+        assert_eq!(
+            (small.final_features, large.final_features, budget(100, 40).final_features),
+            (Some(512), None, None)
+        );
     }
 }

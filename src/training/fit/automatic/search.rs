@@ -1,10 +1,10 @@
 //! Which candidates are tried, one thing changed after the other, and which of them is kept.
 
-use super::budget::FitSize;
+use super::budget::{Budget, FINALS, FitSize};
 use super::trials::{Point, Trials, Tried};
 use crate::dataset::{ColumnMoments, Encoding, Part, ScalingRule};
 use crate::features::KernelShape;
-use crate::model::{MetricKind, MetricReport, MetricRound, SearchReport, TargetCoding};
+use crate::model::{MetricKind, MetricReport, MetricRound, SearchFinals, SearchReport, TargetCoding};
 use crate::training::TrainSpec;
 use crate::training::fit::kernel_choice::KernelChoice;
 use crate::training::fit::metric::{Metric, RoundRows, STANDARD_ERRORS};
@@ -20,6 +20,13 @@ const COARSE: f64 = 2.0;
 const FINE: f64 = SQRT_2;
 const FINEST: f64 = 1.19;
 
+/// The forms of metric, from the simplest.
+const KINDS: [MetricKind; 3] = [MetricKind::None, MetricKind::Diagonal, MetricKind::Full];
+
+/// Of the stage: where the final begins, and where the search ends.
+const FINAL: f64 = 0.5;
+const END: f64 = 0.8;
+
 /// Chooses kernel, metric, bandwidth and scaling, starting from what effort fast would take.
 pub(crate) fn search_kernel(
     run: &Run,
@@ -30,8 +37,9 @@ pub(crate) fn search_kernel(
 ) -> Result<KernelChoice, TrainError> {
     let (rows, inputs) = (run.rows.count(Part::Training), encoding.input_dim());
     let budget = FitSize { rows, inputs, features: spec.feature_count }.budget(size);
-    let rows = RoundRows::of_search(run, coding, spec, (size, budget.features));
-    let trials = Trials::new(run, rows, (encoding, moments), budget.candidates);
+    let rows = |features: usize| RoundRows::of_search(run, coding, spec, (size, features));
+    let columns = (encoding, moments);
+    let trials = Trials::new(run, rows(budget.features), columns, budget.candidates, (0.0, FINAL));
     let mut search = Search { trials, spec, size };
     search.try_kernels()?;
     search.try_scalings()?;
@@ -39,16 +47,23 @@ pub(crate) fn search_kernel(
     if let Some(best) = search.trials.best(|_| true) {
         search.trials.descend(best, FINEST)?;
     }
-    Ok(search.finish(budget.features))
+    let finals = match budget.final_features {
+        Some(features) => {
+            Some(search.compare_again(Trials::new(run, rows(features), columns, FINALS, (FINAL, END)))?)
+        }
+        None => None,
+    };
+    Ok(search.finish(finals.as_ref(), budget))
 }
 
+/// What was tried, and what the spec allows.
 struct Search<'a> {
     trials: Trials<'a>,
     spec: &'a TrainSpec,
     size: SearchSize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     /// The scalings to try.
     fn scalings(&self) -> Vec<ScalingRule> {
         self.spec.scaling.map_or_else(|| vec![ScalingRule::Standard, ScalingRule::Minmax], |rule| vec![rule])
@@ -169,30 +184,39 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The candidate that is kept: the first, unless others gain more than chance would; a metric has to gain on none, and
-    /// a full one on a diagonal one.
-    fn kept(&self) -> usize {
+    /// The first candidate, the best without a metric and the best of each form of it, on more features: few of them favour
+    /// smooth kernels and wide bandwidths.
+    fn compare_again(&self, mut finals: Trials<'a>) -> Result<Trials<'a>, TrainError> {
         let tried = &self.trials.tried;
-        let kinds = [MetricKind::None, MetricKind::Diagonal, MetricKind::Full];
-        kinds.into_iter().filter_map(|kind| self.trials.best(|tried| tried.kind() == kind)).fold(0, |kept, next| {
-            let (gain, error) = tried[next].residuals.gain_over(&tried[kept].residuals);
-            if gain > STANDARD_ERRORS * error { next } else { kept }
-        })
+        let mut finalists = vec![0];
+        finalists.extend(KINDS.iter().filter_map(|kind| self.trials.best(|tried| tried.kind() == *kind)));
+        finalists.dedup();
+        for index in finalists {
+            finals.measure(tried[index].point.clone())?;
+        }
+        if !finals.tried.is_empty() {
+            finals.descend(kept(&finals), COARSE)?;
+        }
+        Ok(finals)
     }
 
-    fn finish(self, features: usize) -> KernelChoice {
-        let (index, trials) = (self.kept(), &self.trials);
+    fn finish(self, finals: Option<&Trials>, budget: Budget) -> KernelChoice {
+        let (trials, coarse) = (finals.unwrap_or(&self.trials), finals.map(|_| &self.trials));
+        let index = kept(trials);
         let kept = &trials.tried[index];
         let (gain, gain_standard_error) = kept.residuals.gain_over(&trials.tried[0].residuals);
+        let all = || coarse.into_iter().chain([trials]).flat_map(|trials| &trials.tried);
+        let before = coarse.map_or(0, |coarse| coarse.tried.len());
         let report = SearchReport {
             effort: self.spec.effort.name().to_owned(),
             rows: trials.rows.row_count(),
             loo_rows: kept.residuals.squares.len(),
-            features,
-            chosen: index,
+            features: budget.features,
+            chosen: before + index,
             gain,
             gain_standard_error,
-            candidates: trials.tried.iter().map(Tried::describe).collect(),
+            candidates: all().map(Tried::describe).collect(),
+            finals: budget.final_features.map(|features| SearchFinals { first: before, features }),
         };
         let scaled = trials.scaled(kept.point.scaling);
         KernelChoice {
@@ -201,7 +225,7 @@ impl Search<'_> {
             kernel: kept.point.shape.with_bandwidth(kept.point.bandwidth),
             metric: (self.spec.metric != MetricRule::None).then(|| self.metric_report(kept)),
             unweighted: scaled.scaling,
-            search: Some((report, trials.tried.iter().map(|tried| tried.seconds).collect())),
+            search: Some((report, all().map(|tried| tried.seconds).collect())),
         }
     }
 
@@ -232,4 +256,16 @@ impl Search<'_> {
             gain_standard_error,
         }
     }
+}
+
+/// The candidate that is kept: the best without a metric, unless one with a metric gains more than chance would; a full one
+/// has to gain on a diagonal one.
+fn kept(trials: &Trials) -> usize {
+    let tried = &trials.tried;
+    let best = KINDS.iter().filter_map(|kind| trials.best(|tried| tried.kind() == *kind));
+    let kept = best.reduce(|kept, next| {
+        let (gain, error) = tried[next].residuals.gain_over(&tried[kept].residuals);
+        if gain > STANDARD_ERRORS * error { next } else { kept }
+    });
+    kept.unwrap_or(0)
 }

@@ -10,9 +10,6 @@ use crate::training::stage::{Stage, TrainError};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The share of the stage's progress that a search for the kernel takes.
-const PROGRESS: f64 = 0.8;
-
 /// Everything that a candidate is.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
@@ -71,6 +68,8 @@ pub(super) struct Trials<'a> {
     pub(super) tried: Vec<Tried>,
     most: usize,
     spent: usize,
+    /// Of the stage, before the first and after the last candidate.
+    progress: (f64, f64),
 }
 
 impl<'a> Trials<'a> {
@@ -79,8 +78,9 @@ impl<'a> Trials<'a> {
         rows: RoundRows<'a>,
         (encoding, moments): (&'a Encoding, &'a [ColumnMoments]),
         most: usize,
+        progress: (f64, f64),
     ) -> Self {
-        Self { run, rows, encoding, moments, tried: Vec::new(), most, spent: 0 }
+        Self { run, rows, encoding, moments, tried: Vec::new(), most, spent: 0, progress }
     }
 
     /// Scaled inputs without a metric.
@@ -123,7 +123,8 @@ impl<'a> Trials<'a> {
     /// Counts work that is no candidate of its own.
     pub(super) fn spend(&mut self, candidates: usize) -> Result<(), TrainError> {
         self.spent += candidates;
-        self.run.tick(Stage::Search, (PROGRESS * self.spent as f64 / self.most as f64).min(PROGRESS))
+        let ((from, to), done) = (self.progress, self.spent as f64 / self.most as f64);
+        self.run.tick(Stage::Search, (from + (to - from) * done).min(to))
     }
 
     /// From a candidate along smaller or else larger bandwidths, as long as the error falls. The index of the best.

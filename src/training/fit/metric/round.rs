@@ -5,9 +5,9 @@ use super::residuals::Residuals;
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Gradients, Kernel, KernelShape, MapKind, Precision, Sampling};
 use crate::model::{InputPipeline, MetricKind, TargetCoding};
-use crate::solver::{RidgePath, in_order, product_in_strips};
+use crate::solver::{PathPoint, RidgePath, in_order, product_in_strips};
 use crate::training::TrainSpec;
-use crate::training::fit::search::{CodedRows, LOO_ROWS};
+use crate::training::fit::search::{LOO_ROWS, best_of};
 use crate::training::rows::classes::check_total_weight;
 use crate::training::rows::parted_rows::RowBlock;
 use crate::training::rows::row_selection::RowSelection;
@@ -64,16 +64,6 @@ pub(in crate::training::fit) struct RoundFit {
     weights: Array2<f64>,
 }
 
-/// The normal equations on some features, at the best λ of those that are tried.
-struct Solved {
-    map: FeatureMap,
-    path: RidgePath,
-    target_mean: Array1<f64>,
-    lambda: f64,
-    error: f64,
-    weights: Array2<f64>,
-}
-
 impl<'a> RoundRows<'a> {
     pub(super) fn of(run: &'a Run<'a>, coding: &'a TargetCoding, spec: &TrainSpec) -> Self {
         let fitted = run.sample(ROWS);
@@ -104,7 +94,8 @@ impl<'a> RoundRows<'a> {
     pub(super) fn search_bandwidth(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<f64, TrainError> {
         let mut best = (bandwidth, f64::INFINITY);
         for candidate in BANDWIDTHS.map(|factor| factor * bandwidth) {
-            let error = self.solve(inputs, self.kernel.with_bandwidth(candidate), self.counts.bandwidth)?.error;
+            let fit = self.solve(inputs, self.kernel.with_bandwidth(candidate), self.counts.bandwidth)?;
+            let error = fit.residuals.error();
             if error < best.1 {
                 best = (candidate, error);
             }
@@ -113,8 +104,7 @@ impl<'a> RoundRows<'a> {
     }
 
     pub(super) fn fit(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<RoundFit, TrainError> {
-        let solved = self.solve(inputs, self.kernel.with_bandwidth(bandwidth), self.counts.fit)?;
-        self.with_residuals(inputs, bandwidth, solved)
+        self.fit_kernel(inputs, self.kernel.with_bandwidth(bandwidth))
     }
 
     /// The fit of any kernel.
@@ -123,17 +113,11 @@ impl<'a> RoundRows<'a> {
         inputs: &InputPipeline,
         kernel: Kernel,
     ) -> Result<RoundFit, TrainError> {
-        let solved = self.solve(inputs, kernel, self.counts.fit)?;
-        self.with_residuals(inputs, kernel.bandwidth().unwrap_or(1.0), solved)
+        self.solve(inputs, kernel, self.counts.fit)
     }
 
-    fn with_residuals(&self, inputs: &InputPipeline, bandwidth: f64, solved: Solved) -> Result<RoundFit, TrainError> {
-        let residuals = self.squared_residuals(inputs, &solved)?;
-        let Solved { map, lambda, weights, .. } = solved;
-        Ok(RoundFit { bandwidth, lambda, residuals, map, weights })
-    }
-
-    fn solve(&self, inputs: &InputPipeline, kernel: Kernel, features: usize) -> Result<Solved, TrainError> {
+    /// The normal equations on some features, at the λ with the smallest leave-one-out error of the compared rows.
+    fn solve(&self, inputs: &InputPipeline, kernel: Kernel, features: usize) -> Result<RoundFit, TrainError> {
         let (run, coding) = (self.run, self.coding);
         let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, self.seed, features, inputs.input_dim());
         let tick = |_| run.stop_if_asked();
@@ -142,39 +126,51 @@ impl<'a> RoundRows<'a> {
         let target_mean = gram.centre_targets();
         let equations = gram.into_normal_equations();
         let path = RidgePath::new(&equations, run.threads);
-        let rows = CodedRows { run, inputs, coding };
-        let best = *rows.search_lambda::<f64>(&map, &path, (&self.fitted, &target_mean), &self.lambdas)?.best();
-        let weights = path.solution(&equations, best.lambda, run.threads)?.weights;
-        let error = best.loo_mse.unwrap_or(f64::INFINITY);
-        Ok(Solved { map, path, target_mean, lambda: best.lambda, error, weights })
+        let points: Vec<PathPoint> = self.lambdas.iter().filter_map(|&lambda| path.point(lambda)).collect();
+        let lambdas: Vec<f64> = points.iter().map(|point| point.lambda).collect();
+        let mut residuals = self.squared_residuals(inputs, &map, (&path, &target_mean), &lambdas)?;
+        let errors: Vec<f64> = residuals.iter().map(Residuals::error).collect();
+        let best = best_of(&errors)?;
+        let weights = path.solution(&equations, lambdas[best], run.threads)?.weights;
+        let bandwidth = kernel.bandwidth().unwrap_or(1.0);
+        Ok(RoundFit { bandwidth, lambda: lambdas[best], residuals: residuals.swap_remove(best), map, weights })
     }
 
-    /// Squared leave-one-out residuals of the compared rows, and how much each row counts.
-    fn squared_residuals(&self, inputs: &InputPipeline, solved: &Solved) -> Result<Residuals, TrainError> {
-        let projector = solved.map.projector::<f64>();
-        let leave_one_out = solved.path.leave_one_out::<f64>(&[solved.lambda]);
-        let (squares, row_weights) = in_order(
+    /// Squared leave-one-out residuals of the compared rows at every λ, and how much each row counts.
+    fn squared_residuals(
+        &self,
+        inputs: &InputPipeline,
+        map: &FeatureMap,
+        (path, target_mean): (&RidgePath, &Array1<f64>),
+        lambdas: &[f64],
+    ) -> Result<Vec<Residuals>, TrainError> {
+        let projector = map.projector::<f64>();
+        let leave_one_out = path.leave_one_out::<f64>(lambdas);
+        let none = Residuals { squares: Vec::new(), row_weights: Vec::new() };
+        let found = in_order(
             self.run.threads,
             self.compared.count(),
             || (RowBlock::default(), Vec::new()),
             |index, (block, residuals)| -> Result<(), TrainError> {
                 self.run.read_to_fit(self.compared.block(index), block)?;
                 let features = projector.transform(inputs.prepare(block.inputs()).view());
-                let targets = self.coding.code(block.targets()) - solved.target_mean.view().insert_axis(Axis(0));
+                let targets = self.coding.code(block.targets()) - target_mean.view().insert_axis(Axis(0));
                 *residuals = leave_one_out.residuals(features.view(), targets.view(), block.weights());
                 Ok(())
             },
-            (Vec::new(), Vec::new()),
-            |_, (block, residuals), (squares, weights)| {
-                for row in 0..block.row_count() {
-                    let sum: f64 = residuals.iter().map(|of_target| of_target[[row, 0]].powi(2)).sum();
-                    squares.push(sum / residuals.len() as f64);
-                    weights.push(block.weight(row));
+            vec![none; lambdas.len()],
+            |_, (block, residuals), found| {
+                for (at, found) in found.iter_mut().enumerate() {
+                    for row in 0..block.row_count() {
+                        let sum: f64 = residuals.iter().map(|of_target| of_target[[row, at]].powi(2)).sum();
+                        found.squares.push(sum / residuals.len() as f64);
+                        found.row_weights.push(block.weight(row));
+                    }
                 }
                 self.run.stop_if_asked()
             },
         )?;
-        Ok(Residuals { squares, row_weights })
+        Ok(found)
     }
 
     /// The average over the fitted rows of gᵀg, g the gradients of a fit by the scaled inputs; over all targets.
