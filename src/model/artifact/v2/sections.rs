@@ -48,10 +48,11 @@ pub(super) enum Section {
     Notations,
     HeldOut,
     Ranges,
+    ExactScore,
 }
 
 impl Section {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -78,6 +79,7 @@ impl Section {
         Self::Notations,
         Self::HeldOut,
         Self::Ranges,
+        Self::ExactScore,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -108,6 +110,7 @@ impl Section {
             Self::Notations => b"NOTA",
             Self::HeldOut => b"HELD",
             Self::Ranges => b"RANG",
+            Self::ExactScore => b"EXSC",
         }
     }
 
@@ -139,7 +142,8 @@ impl Section {
             | Self::IndividualCurves
             | Self::Search
             | Self::HeldOut
-            | Self::Ranges => 0,
+            | Self::Ranges
+            | Self::ExactScore => 0,
         }
     }
 
