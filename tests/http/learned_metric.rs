@@ -34,7 +34,8 @@ async fn one_input_has_no_metric() {
         assert!(detail.contains("has one input") && detail.contains("remove kernel.metric"), "{detail}");
     }
     // A search has nothing to weigh and says so by what it keeps.
-    let job = service.train("searched", "line", &json!({"kernel": {"metric": "search"}})).await;
+    let spec = json!({"kernel": {"metric": "search"}, "features": {"count": 32}});
+    let job = service.train("searched", "line", &spec).await;
     assert_eq!((&job["status"], &job["report"]["metric"]["chosen"]), (&json!("succeeded"), &json!("none")), "{job}");
 }
 
@@ -79,10 +80,10 @@ async fn a_full_metric_of_5000_indicators_is_refused_by_its_memory() {
         format!("{},{}\n", cells.join(","), i % 13)
     };
     let head = format!("{},y\n", columns.join(","));
-    service.upload("name=wide", std::iter::once(head).chain((0..200).map(row)).collect::<String>()).await.ok(201);
+    service.upload("name=wide", std::iter::once(head).chain((0..100).map(row)).collect::<String>()).await.ok(201);
     let job = |metric: &str| {
-        let spec = json!({"kernel": {"metric": metric}, "features": {"count": 64}, "effort": "fast",
-            "guarantees": {"exact_rows": 0}});
+        let spec = json!({"kernel": {"metric": metric, "bandwidth": 10}, "features": {"count": 16}, "lambda": 1e-3,
+            "effort": "fast", "guarantees": {"exact_rows": 0}});
         json!({"model": "wide", "dataset": "wide", "spec": spec})
     };
     let answer = service.post("/api/v1/jobs", &job("full")).await.refused(507, "memory_budget");
