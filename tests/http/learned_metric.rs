@@ -80,7 +80,7 @@ async fn a_full_metric_of_5000_indicators_is_refused_by_its_memory() {
         format!("{},{}\n", cells.join(","), i % 13)
     };
     let head = format!("{},y\n", columns.join(","));
-    service.upload("name=wide", std::iter::once(head).chain((0..100).map(row)).collect::<String>()).await.ok(201);
+    service.upload("name=wide", std::iter::once(head).chain((0..200).map(row)).collect::<String>()).await.ok(201);
     let job = |metric: &str| {
         let spec = json!({"kernel": {"metric": metric, "bandwidth": 10}, "features": {"count": 16}, "lambda": 1e-3,
             "effort": "fast", "guarantees": {"exact_rows": 0}});

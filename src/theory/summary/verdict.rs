@@ -80,7 +80,8 @@ fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
         return format!("the exact method {exact}, {between} {about}{} of the squared error", share(part));
     }
     if let Some((exact, part)) = exact_method(facts).zip(features.share_of_variance) {
-        let moved = format!("the random features move its decision values by {about}{} of their variation", share(part));
+        let moved =
+            format!("the random features move its decision values by {about}{} of their variation", share(part));
         return format!("{moved}, and the exact method {exact}");
     }
     match (features.share_of_error, features.share_of_variance) {
@@ -170,9 +171,11 @@ fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
         return Some(match gain {
             gain if gain >= LARGE_SHARE => format!(
                 "More features would help: {} instead of {} would about halve the squared distance to the exact method, \
-                 which {exact}.",
+                 which {exact}.{}",
                 count(2 * now),
-                count(now)
+                count(now),
+                // The learner is for numbers.
+                if facts.predicts_labels { "" } else { " Or train with learner exact_krr, which is the exact method." }
             ),
             gain if gain > 0.0 => format!("More features would help little: the exact method {exact}."),
             _ => format!("More features would not help: the exact method {exact}, no better than this model."),
@@ -274,7 +277,7 @@ mod tests {
         assert_eq!(
             advice,
             "More features would help: 2,048 instead of 1,024 would about halve the squared distance to the exact method, \
-             which is typically 4.4 off on the same rows."
+             which is typically 4.4 off on the same rows. Or train with learner exact_krr, which is the exact method."
         );
         let (_, advice) = with(5.45);
         let little = "More features would help little: the exact method is typically 5.45 off on the same rows.";
@@ -348,6 +351,7 @@ mod tests {
                      of the same labels right; ";
         assert!(verdict.contains(words), "{verdict}");
         assert!(advice.starts_with("More features would help: 2,048 instead of 1,024"), "20% of the errors: {advice}");
+        assert!(!advice.contains("exact_krr"), "{advice}");
         let (verdict, _) = said(&labels(0.5), &evidence);
         assert!(verdict.starts_with("No better than always answering the most frequent label: 50%"), "{verdict}");
     }
