@@ -1,5 +1,6 @@
 //! What the efforts of a spec give and cost: RMSE on the validation rows of public tables, 80/20 split, and the time of a
-//! training next to that of a plain one: the same number of features, bandwidth and lambda given.
+//! training next to that of a plain one: the same number of features, bandwidth and lambda given. Times are processor times of
+//! all threads where the system tells them, because a shared machine is not equally fast from one training to the next.
 //!
 //! `BOCHNER_DATA=folder cargo bench --bench effort`, where the folder holds the tables as `name.csv.gz`. Without a folder
 //! there is nothing to do. `BOCHNER_TABLES=airfoil,concrete` runs some of them, `BOCHNER_SEEDS=5` more or fewer seeds,
@@ -9,8 +10,8 @@ use bochner::dataset::RowsInMemory;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::FittedModel;
 use serde_json::{Value, json};
-use std::time::Instant;
 
+mod processor_time;
 mod table;
 mod trainer;
 
@@ -56,9 +57,7 @@ fn main() {
 }
 
 fn timed(rows: &RowsInMemory, spec: &Value) -> (FittedModel, f64) {
-    let start = Instant::now();
-    let model = trainer::train_as(rows, spec, 2);
-    (model, start.elapsed().as_secs_f64())
+    processor_time::of(|| trainer::train_as(rows, spec, 2))
 }
 
 /// A training of the same size with nothing to search.

@@ -114,6 +114,9 @@ impl Run {
 }
 
 fn summary(runs: &[Run]) -> String {
+    if runs.is_empty() {
+        return format!("{:47}", "no estimate");
+    }
     let count = runs.len() as f64;
     let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count;
     let ratios: Vec<f64> = runs.iter().map(|run| run.estimate / run.measured).collect();

@@ -148,6 +148,33 @@ impl Statistics {
     }
 }
 
+/// How good the exact kernel method is on the validation rows, 10,000 of them at most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ExactScore {
+    /// Mean squared error; with several targets, the mean over them.
+    Mse(f64),
+    /// Share of correct labels.
+    Accuracy(f64),
+}
+
+impl ExactScore {
+    /// The mean squared error of numbers.
+    pub fn mse(self) -> Option<f64> {
+        match self {
+            Self::Mse(mse) => Some(mse),
+            Self::Accuracy(_) => None,
+        }
+    }
+
+    /// The share of correct labels.
+    pub fn accuracy(self) -> Option<f64> {
+        match self {
+            Self::Mse(_) => None,
+            Self::Accuracy(share) => Some(share),
+        }
+    }
+}
+
 /// Errors measured against the exact kernel method.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
@@ -156,6 +183,8 @@ pub struct Measured {
     pub exact_krr_error: Option<f64>,
     /// The same over the training rows: a fact about them, not about new inputs.
     pub training_error: Option<f64>,
+    /// How good the exact method itself is.
+    pub exact_score: Option<ExactScore>,
     /// How the exact system was solved.
     pub exact_krr: Option<ExactSolve>,
 }

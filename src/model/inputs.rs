@@ -51,6 +51,39 @@ impl InputPipeline {
         }
         Array2::from_shape_vec(shape, inputs).expect("as many elements")
     }
+
+    /// The codes of a typical row, whose cells could all be in a table: numbers and dates at their training mean, truth
+    /// values and levels at the most frequent one, of equals the first. A mean of indicators would be a row that no table
+    /// has. A missing cell counts for neither.
+    pub fn typical_codes(&self) -> Vec<f64> {
+        let code = |(kind, inputs): (ColumnKind, std::ops::Range<usize>)| {
+            let means = &self.scaling.fill[inputs];
+            match (kind, means) {
+                (ColumnKind::Numeric, [mean]) => *mean,
+                (ColumnKind::Boolean, [share]) => f64::from(u8::from(*share > 0.5)),
+                (ColumnKind::Date, [days, ..]) => days.round() * DAY,
+                (ColumnKind::Datetime, [days, ..]) => days * DAY,
+                (ColumnKind::Categorical, [first, rest @ ..]) => {
+                    let most = |best: (usize, f64), (level, share): (usize, &f64)| {
+                        if *share > best.1 { (level + 1, *share) } else { best }
+                    };
+                    rest.iter().enumerate().fold((0, *first), most).0 as f64
+                }
+                // Columns without inputs.
+                (
+                    ColumnKind::Numeric
+                    | ColumnKind::Boolean
+                    | ColumnKind::Categorical
+                    | ColumnKind::Date
+                    | ColumnKind::Datetime
+                    | ColumnKind::Text,
+                    _,
+                ) => f64::NAN,
+            }
+        };
+        let kinds = self.encoding.columns.iter().map(|column| column.kind);
+        kinds.zip(self.encoding.input_ranges()).map(code).collect()
+    }
 }
 
 /// XR, row by row: a row has the same bits in any batch, which products of whole blocks do not promise.
@@ -141,15 +174,32 @@ mod tests {
         }
     }
 
-    fn ranges(rows: &[[f64; 4]]) -> ColumnRanges {
-        let encoding = encoding();
+    fn moments(encoding: &Encoding, rows: &[[f64; 4]]) -> Vec<ColumnMoments> {
         let mut moments = vec![ColumnMoments::EMPTY; encoding.input_dim()];
         let mut inputs = vec![0.0; encoding.input_dim()];
         for row in rows {
             encoding.encode(row.iter().copied(), &mut inputs);
             moments.iter_mut().zip(&inputs).for_each(|(moments, value)| moments.observe(*value));
         }
-        ColumnRanges::of(&encoding, &moments)
+        moments
+    }
+
+    fn ranges(rows: &[[f64; 4]]) -> ColumnRanges {
+        ColumnRanges::of(&encoding(), &moments(&encoding(), rows))
+    }
+
+    /// Two of three are red, one has no colour; the mean date is a date, and a column without cells has the code that
+    /// fills it.
+    #[test]
+    fn a_typical_row_has_cells_that_a_table_could_have() {
+        let nan = f64::NAN;
+        let rows = [[1.0, 2.5, 0.0, nan], [nan, -1.0, 2.0 * DAY, nan], [0.0, 3.0, DAY, nan], [1.0, nan, nan, nan]];
+        let encoding = encoding();
+        let scaling = Scaling::fit(crate::dataset::ScalingRule::None, &moments(&encoding, &rows));
+        let inputs = InputPipeline { encoding, scaling, metric_root: None };
+        assert_eq!(inputs.typical_codes(), [1.0, 1.5, DAY, 0.0]);
+        let prepared = inputs.prepare([inputs.typical_codes().as_slice()].into_iter());
+        assert_eq!(prepared.row(0).to_vec()[..3], [0.0, 1.0, 1.5]);
     }
 
     #[test]

@@ -16,18 +16,23 @@ pub struct Labels {
     pub log_weights: Vec<f64>,
 }
 
+/// The label with the largest decision value; ties go to the first. Two labels share one value.
+pub fn largest_value(values: &[f64]) -> usize {
+    match values {
+        [value] => usize::from(*value > 0.0),
+        values => (1..values.len()).fold(0, |best, label| if values[label] > values[best] { label } else { best }),
+    }
+}
+
 impl Labels {
     /// Decision values of a row: one for two labels, otherwise one for each label.
     pub fn output_count(&self) -> usize {
         if self.labels.len() == 2 { 1 } else { self.labels.len() }
     }
 
-    /// The label with the largest decision value; ties go to the first.
+    /// The label with the largest decision value.
     pub fn decide(&self, values: &[f64]) -> usize {
-        match values {
-            [value] => usize::from(*value > 0.0),
-            values => (1..values.len()).fold(0, |best, label| if values[label] > values[best] { label } else { best }),
-        }
+        largest_value(values)
     }
 
     /// The probability of each label.

@@ -56,7 +56,7 @@ pub use artifact::{ARTIFACT_HEADER, ArtifactError, ArtifactHeader};
 pub use artifact::{artifact_length, decode, encode, read_artifact, read_header};
 pub use coding::TargetCoding;
 pub use error_bars::ErrorBars;
-pub use fitted::{FittedModel, Measured, MissingRule, Statistics};
+pub use fitted::{ExactScore, FittedModel, Measured, MissingRule, Statistics};
 pub use function::{Extras, Function, Predictions, Scorer};
 pub use head::Head;
 pub use inputs::{ColumnRange, ColumnRanges, InputPipeline};
@@ -67,7 +67,7 @@ pub use insight::held_out::{HeldOutRow, HeldOutSample, MeasuredCoverage};
 pub use insight::metric::{MetricKind, MetricReport, MetricRound};
 pub use insight::ranking::LabelRanking;
 pub use insight::search::{SearchCandidate, SearchFinals, SearchReport};
-pub use labels::Labels;
+pub use labels::{Labels, largest_value};
 pub use onnx::{OnnxError, to_onnx};
 pub use predictor::Predictor;
 pub use report::{

@@ -1,6 +1,6 @@
 //! The summary of a model, the same in the service, in reports and on the command line.
 
-use super::FittedModel;
+use super::{ExactScore, FittedModel};
 use crate::theory::ours::certificate::COVERED_SHARE;
 use crate::theory::ours::conformal::conformal_quantile;
 use crate::theory::papers::avron::Preconditioning;
@@ -40,6 +40,8 @@ impl FittedModel {
             interval_width: self.interval_width(delta),
             target_variance: self.evidence.as_ref().and_then(|evidence| evidence.target_mean_square),
             measured_distance: self.measured.exact_krr_error,
+            exact_mse: self.measured.exact_score.and_then(ExactScore::mse),
+            exact_accuracy: self.measured.exact_score.and_then(ExactScore::accuracy),
             failure_probability: delta,
             certifiable,
             sample_weights: self.circumstances(RowAccess::Gone).sample_weights,
@@ -63,6 +65,8 @@ impl FittedModel {
         let spectral_delta = kernel.and_then(|kernel| kernel.spectral_delta);
         json!({
             "exact_krr_error": self.measured.exact_krr_error,
+            "exact_krr_validation_mse": self.measured.exact_score.and_then(ExactScore::mse),
+            "exact_krr_validation_accuracy": self.measured.exact_score.and_then(ExactScore::accuracy),
             "exact_krr_training_error": self.measured.training_error,
             "exact_krr": self.measured.exact_krr,
             "jackknife_error": evidence.and_then(|evidence| evidence.estimates.jackknife),

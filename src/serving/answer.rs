@@ -62,7 +62,7 @@ pub(super) struct LabelSet<'a> {
 /// The shares of the columns in one output.
 #[derive(Debug, Serialize)]
 pub(super) struct Shares<'a> {
-    /// The output at the mean row, which the shares are added to.
+    /// The output at the typical row, which the shares are added to.
     pub(super) baseline: f64,
     pub(super) columns: ByColumn<'a>,
 }
@@ -242,7 +242,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// What each column adds to the output of the mean row.
+    /// What each column adds to the output of the typical row.
     fn contributions(&self, head: &'a Head, row: usize) -> OutputValue<'a> {
         let columns = self.model.inputs.encoding.columns.as_slice();
         let Some(found) = &self.predictions.contributions else {

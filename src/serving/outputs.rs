@@ -27,7 +27,7 @@ pub enum Output {
     ErrorBar,
     /// A bound on that distance for at least nine of ten new inputs, with confidence 1 − δ.
     CertifiedErrorBar,
-    /// The share of each column in the difference to the prediction of a mean row.
+    /// The share of each column in the difference to the prediction of a typical row.
     Contributions,
     /// Whether the inputs lie in the range of the fitted rows.
     InRange,

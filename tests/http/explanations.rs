@@ -43,20 +43,3 @@ async fn contributions_are_an_output_of_predictions() {
         assert!((total - row["value"].as_f64().unwrap()).abs() < 1e-4, "{row}");
     }
 }
-
-#[tokio::test]
-async fn metrics_that_cannot_be_learned_are_refused_with_the_reason() {
-    let service = Service::with_model().await;
-    for (kernel, place, word) in [
-        (json!({"name": "angular", "metric": "diagonal"}), "/spec/kernel/metric", "does not depend on distances"),
-        (json!({"name": "laplace", "metric": "full"}), "/spec/kernel/metric", "use diagonal"),
-        (json!({"metric": "diagonal", "bandwidth": "median"}), "/spec/kernel/bandwidth", "search or a number"),
-        (json!({"metric": "half"}), "/spec/kernel/metric", "diagonal"),
-    ] {
-        let body = json!({"model": "refused", "dataset": "waves", "spec": {"kernel": kernel}});
-        let answer = service.post("/api/v1/jobs", &body).await.refused(422, "invalid_job");
-        let problem = &answer["errors"][0];
-        assert_eq!(problem["pointer"], place, "{answer}");
-        assert!(problem["detail"].as_str().unwrap().contains(word), "{answer}");
-    }
-}

@@ -37,6 +37,7 @@ mod job_events;
 mod jobs;
 mod key_files;
 mod keys;
+mod learned_metric;
 mod limits;
 mod memory;
 mod messy;

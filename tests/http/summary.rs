@@ -25,6 +25,11 @@ async fn the_summary_has_the_figures_of_the_report() {
     assert_eq!(summary["random_features"]["source"], "measured");
     near(&summary["random_features"]["distance_squared"], distance);
     near(&summary["random_features"]["share_of_error"], distance / figure("validation_mse"));
+    let exact = told["measured"]["exact_krr_validation_mse"].as_f64().unwrap();
+    near(&summary["random_features"]["exact_typical_error"], exact.sqrt());
+    // Two functions at a root mean squared distance d have errors that are at most d apart.
+    let apart = (exact.sqrt() - figure("validation_mse").sqrt()).abs();
+    assert!(exact > 0.0 && apart <= distance.sqrt() * (1.0 + 1e-9), "{exact} {distance}");
     let asked = json!({"rows": [[1.0, "green", true]], "outputs": ["interval"], "delta": 0.05});
     let interval = service.post("/api/v1/models/m/predict", &asked).await.ok(200)["predictions"][0]["interval"].clone();
     near(&summary["fit"]["interval_width"], interval["high"].as_f64().unwrap() - interval["low"].as_f64().unwrap());
@@ -92,6 +97,11 @@ async fn a_certify_job_shows_what_it_measured() {
     assert_eq!(job["status"], "succeeded", "{job}");
     assert_eq!(job["report"]["summary"]["random_features"]["source"], "measured");
     assert!(job["report"]["measured"]["exact_krr_error"].as_f64().unwrap() > 0.0);
+    // The same as that of the exact method trained by itself at the same λ.
+    let alone = json!({"learner": "exact_krr", "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
+    let alone = service.train("alone", "waves", &alone).await;
+    let error = job["report"]["measured"]["exact_krr_validation_mse"].as_f64().unwrap();
+    near(&alone["report"]["validation_mse"], error);
     assert_eq!(job["report"]["stage_seconds"], trained["report"]["stage_seconds"]);
     assert_eq!(job["report"], service.get("/api/v1/models/later").await.ok(200)["latest"]["report"]);
 }

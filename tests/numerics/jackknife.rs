@@ -7,7 +7,7 @@ use bochner::linalg::Cholesky;
 use bochner::model::Predictor;
 use bochner::solver::{ComparedRows, DrawError, FittedTargets, FreshSums, GramSums, NormalEquations, pool_predictions};
 use bochner::theory::ours::fresh_features::influence_variance;
-use bochner::theory::ours::jackknife::group_variance;
+use bochner::theory::ours::jackknife::{LARGEST_BIAS, group_variance};
 use bochner::training::update;
 use ndarray::{Array1, Array2, Axis, s};
 use serde_json::{Value, json};
@@ -153,28 +153,42 @@ fn fitted_rows_are_left_out_in_turn() {
 }
 
 /// The estimate of a training without unfitted rows is the one from a pool of its seed with fitted rows left out; of an
-/// update, which has the new rows alone, the mean squared error bar of those held out.
+/// update, which has the new rows alone, the mean squared error bar of those held out. Where the squared bias is no longer
+/// small next to the variance, there is none.
 #[test]
 fn training_draws_more_features_to_tell_the_error_by() {
-    let raw = json!({
-        "lambda": 1e-3, "kernel": {"bandwidth": 0.8}, "scaling": "none", "validation_fraction": 0.0,
-        "calibration_fraction": 0.0,
-        "features": {"count": 12, "seed": 5}, "updatable": true, "guarantees": {"exact_rows": 0},
-    });
+    let raw = |count: usize, lambda: f64| {
+        json!({
+            "lambda": lambda, "kernel": {"bandwidth": 0.8}, "scaling": "none", "validation_fraction": 0.0,
+            "calibration_fraction": 0.0,
+            "features": {"count": count, "seed": 5}, "updatable": true, "guarantees": {"exact_rows": 0},
+        })
+    };
     let table = waves(400);
-    let model = fit(&table, &raw, 2).unwrap().model;
     let estimates = |model: &bochner::model::FittedModel| model.evidence.as_ref().unwrap().estimates.clone();
-
     let rows = Array2::from_shape_vec((400, 3), table.cells.clone()).unwrap();
     let (inputs, targets) = (rows.slice(s![.., ..2]), rows.column(2));
-    let map = FeatureMap::sample(Kernel::Gaussian { bandwidth: 0.8 }, MapKind::Pair, Sampling::Plain, 5, 72, 2);
-    let psi = map.projector::<f64>().transform(inputs);
     let centred = &targets - targets.mean().unwrap();
-    let shares = vec![1.0 / 400.0; 400];
-    let fitted = FittedTargets { targets: centred.view().insert_axis(Axis(1)), shares: &shares };
-    let compared = ComparedRows { features: psi.view(), fitted: Some(fitted) };
-    let pool = pool_predictions(&equations(&psi, &centred), 1e-3, (36, 6), &compared, 1).unwrap().unwrap();
-    let expected = DrawError::from_pool(&pool).unwrap();
+    let of_pool = |count: usize, lambda: f64| {
+        let kernel = Kernel::Gaussian { bandwidth: 0.8 };
+        let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, 5, 6 * count, 2);
+        let psi = map.projector::<f64>().transform(inputs);
+        let shares = vec![1.0 / 400.0; 400];
+        let fitted = FittedTargets { targets: centred.view().insert_axis(Axis(1)), shares: &shares };
+        let compared = ComparedRows { features: psi.view(), fitted: Some(fitted) };
+        let draws = (3 * count, count / 2);
+        let pool = pool_predictions(&equations(&psi, &centred), lambda, draws, &compared, 1).unwrap().unwrap();
+        DrawError::from_pool(&pool).unwrap()
+    };
+
+    let biased = of_pool(12, 1e-3);
+    assert!(biased.bias_share > LARGEST_BIAS, "{biased:?}");
+    assert_eq!(estimates(&fit(&table, &raw(12, 1e-3), 2).unwrap().model).jackknife, None);
+
+    let raw = raw(48, 1e-2);
+    let model = fit(&table, &raw, 2).unwrap().model;
+    let expected = of_pool(48, 1e-2);
+    assert!(expected.bias_share < LARGEST_BIAS, "{expected:?}");
     assert_close(estimates(&model).jackknife.unwrap() / expected.own, 1.0, 1e-3, "from a pool");
     let detail = estimates(&model).jackknife_detail.unwrap();
     assert_eq!((detail.rows, detail.left_out, detail.pooled), (400, true, true));

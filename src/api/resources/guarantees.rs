@@ -13,8 +13,10 @@ use axum::extract::State;
 use serde_json::{Value, json};
 
 /// The measurements that the short answer has.
-const IN_SHORT: [&str; 6] = [
+const IN_SHORT: [&str; 8] = [
     "exact_krr_error",
+    "exact_krr_validation_mse",
+    "exact_krr_validation_accuracy",
     "jackknife_error",
     "jackknife_interval",
     "validation_mse",

@@ -1,7 +1,7 @@
 //! Checks that the parts of a decoded model agree in size and value before anything computes with them.
 
 use crate::features::{DrawScales, Frequencies, KernelShape, MapKind};
-use crate::model::{ArtifactError, ColumnRange, ColumnRanges, FeatureTrials, FittedModel, Head};
+use crate::model::{ArtifactError, ColumnRange, ColumnRanges, ExactScore, FeatureTrials, FittedModel, Head};
 use crate::theory::{Choices, ScoreUnit};
 
 /// Refuses a model with which a prediction could panic or not end, or whose evidence contradicts itself.
@@ -129,6 +129,13 @@ fn check_distance(model: &FittedModel) -> Result<(), ArtifactError> {
     let interval = interval.is_none_or(|detail| sound(&[detail.low, detail.high]) && detail.low <= detail.high);
     if !(interval && sound(squares) && model.measured.training_error.is_none_or(|error| sound(&[error]))) {
         return Err(ArtifactError::Shape("distances to the exact method and numbers from 0"));
+    }
+    let of_its_kind = |score: ExactScore| match score {
+        ExactScore::Mse(mse) => model.head.labels().is_none() && sound(&[mse]),
+        ExactScore::Accuracy(share) => model.head.labels().is_some() && (0.0..=1.0).contains(&share),
+    };
+    if !model.measured.exact_score.is_none_or(of_its_kind) {
+        return Err(ArtifactError::Shape("the error of the exact method and outputs"));
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ pub struct Contributions {
 /// A function made ready to share out its predictions.
 pub(in crate::model) struct Contributor {
     sum: WaveSum,
-    /// The baseline, scaled: every column at its training mean, a text column at the shares of its levels.
+    /// The typical row, scaled.
     baseline: Array1<f64>,
     values: Vec<f64>,
     /// The inputs of each column.
@@ -31,15 +31,15 @@ impl Contributor {
     pub(in crate::model) fn new(function: Function) -> Option<Self> {
         let inputs: &InputPipeline = function.inputs;
         let sum = WaveSum::new(function.map, function.weights, inputs.metric_root.as_ref())?;
-        let mut baseline = inputs.scaling.fill.clone();
-        inputs.scaling.apply(&mut baseline);
-        let row = ArrayView2::from_shape((1, baseline.len()), &baseline).ok()?;
-        let values = sum.values(row).iter().zip(function.intercepts).map(|(value, shift)| value + shift).collect();
-        Some(Self { sum, baseline: baseline.into(), values, columns: inputs.encoding.input_ranges() })
+        let baseline = inputs.prepare_scaled([inputs.typical_codes().as_slice()].into_iter());
+        let values = sum.values(baseline.view());
+        let values = values.iter().zip(function.intercepts).map(|(value, shift)| value + shift).collect();
+        Some(Self { sum, baseline: baseline.row(0).to_owned(), values, columns: inputs.encoding.input_ranges() })
     }
 
     /// The shares of rows of codes with these outputs, rows×k. What the outputs lose by features in single precision is
-    /// given to the columns in proportion, so that the shares add up to what is predicted.
+    /// given to the columns in proportion, to all alike where the row is the baseline, so that the shares add up to what is
+    /// predicted.
     pub(in crate::model) fn share_out(
         &self,
         inputs: &InputPipeline,
@@ -57,9 +57,8 @@ impl Contributor {
                     *share = by_input.slice(s![range.clone()]).sum();
                 }
                 let (lost, size) = (predicted[output] - self.values[output] - own.sum(), own.mapv(f64::abs).sum());
-                if size > 0.0 {
-                    own.mapv_inplace(|share| share + lost * share.abs() / size);
-                }
+                let part = |share: f64| if size > 0.0 { share.abs() / size } else { 1.0 / width as f64 };
+                own.mapv_inplace(|share| share + lost * part(share));
             }
         }
         Contributions { baseline: self.values.clone(), shares }

@@ -14,6 +14,8 @@ pub struct DrawError {
     pub draw_variance: f64,
     /// Variance of the mean over rows, because they are a sample, as a share of the squared mean.
     pub row_variance: f64,
+    /// The squared bias as a share of the variance. One is of the order 1/m², the other of 1/m.
+    pub bias_share: f64,
 }
 
 impl DrawError {
@@ -104,8 +106,9 @@ impl Mean {
         let mean = self.variance + self.squared_bias;
         let share = |variance: f64, of: f64| if of > 0.0 { variance / (of * of) } else { 0.0 };
         let (draw_variance, row_variance) = (share(variance_of_own, own), share(self.row_variance, mean));
+        let bias_share = if self.squared_bias > 0.0 { self.squared_bias / self.variance } else { 0.0 };
         let finite = own.is_finite() && draw_variance.is_finite();
-        finite.then_some(DrawError { mean, own, draw_variance, row_variance })
+        finite.then_some(DrawError { mean, own, draw_variance, row_variance, bias_share })
     }
 }
 
@@ -143,6 +146,7 @@ mod tests {
         };
         let found = DrawError::from_pool(&pool).unwrap();
         assert!((found.mean - 3.0).abs() < 1e-15, "{found:?}");
+        assert!((found.bias_share - 2.0).abs() < 1e-15, "4 over 2 at one of two rows: {found:?}");
         // Rows 6 and 0: variance 18 of one, 9 of the mean of two, over 3².
         assert!((found.row_variance - 1.0).abs() < 1e-15);
         // The model is the first part: 0 from the pool, which has half of the variance, and (2 − ½)/2 of the squared bias.
@@ -165,7 +169,7 @@ mod tests {
     fn groups_give_the_group_variance() {
         let without: Vec<Array2<f64>> = [2.0, 4.0, 6.0, 8.0].map(|value| array![[value], [value]]).to_vec();
         let found = DrawError::from_groups(&without).unwrap();
-        assert_eq!((found.mean, found.own, found.row_variance), (15.0, 15.0, 0.0));
+        assert_eq!((found.mean, found.own, found.row_variance, found.bias_share), (15.0, 15.0, 0.0, 0.0));
         assert!(DrawError::from_groups(&[]).is_none());
     }
 }

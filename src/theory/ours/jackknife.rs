@@ -37,6 +37,11 @@ const OWN_ERROR_SQUARE: f64 = 0.25;
 /// the unknown bias decide it, and it can be off by a factor of ten.
 pub const LARGEST_VARIANCE: f64 = 0.5;
 
+/// The largest squared bias, as a share of the variance, with which an estimate from a pool is given. The estimate is an
+/// expansion in 1/m, the number of draws: the variance is of the order 1/m and the squared bias of 1/m². Where the second is
+/// no longer small next to the first, the orders that are left out count too, and the estimate can be off by a factor of six.
+pub const LARGEST_BIAS: f64 = 0.5;
+
 /// The quantile of a normal variable that leaves 5% on each side.
 const NINE_IN_TEN: f64 = 1.645;
 

@@ -45,6 +45,10 @@ pub struct Facts {
     pub target_variance: Option<f64>,
     /// Mean of (f_s − f)² over the validation rows, summed over the targets.
     pub measured_distance: Option<f64>,
+    /// Mean squared error of the exact method on the validation rows; with several targets, the mean over them.
+    pub exact_mse: Option<f64>,
+    /// Share of correct labels of the exact method among the validation rows.
+    pub exact_accuracy: Option<f64>,
     /// δ.
     pub failure_probability: f64,
     /// Whether a certify job can still measure something.
@@ -110,6 +114,12 @@ pub struct RandomFeatures {
     pub share_of_error: Option<f64>,
     /// Of the variance of the target.
     pub share_of_variance: Option<f64>,
+    /// Root of the mean squared error of the exact method, next to that of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_typical_error: Option<f64>,
+    /// Share of correct labels of the exact method, next to that of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_accuracy: Option<f64>,
     /// How the distance was found.
     pub source: Option<DistanceSource>,
     /// Why a figure is missing.
@@ -216,6 +226,22 @@ impl Facts {
     fn typical_error(&self) -> Option<f64> {
         self.validation_mse.filter(|_| self.targets.len() == 1 && !self.predicts_labels).map(f64::sqrt)
     }
+
+    /// The same of the exact method.
+    fn exact_typical_error(&self) -> Option<f64> {
+        self.exact_mse.filter(|_| self.targets.len() == 1 && !self.predicts_labels).map(f64::sqrt)
+    }
+
+    /// The share of the squared error, or of the wrong labels, that the exact method avoids: negative where it is worse
+    /// than the model. None where the exact method was not solved, and for several targets.
+    fn gain_of_exact(&self) -> Option<f64> {
+        match (self.typical_error(), self.exact_typical_error(), self.accuracy, self.exact_accuracy) {
+            (Some(error), Some(exact), ..) if error > 0.0 => Some(1.0 - (exact / error).powi(2)),
+            (_, _, Some(accuracy), Some(exact)) if accuracy < 1.0 => Some((exact - accuracy) / (1.0 - accuracy)),
+            (_, _, Some(accuracy), Some(exact)) => Some(exact - accuracy),
+            _ => None,
+        }
+    }
 }
 
 fn random_features(facts: &Facts, guarantees: &[Guarantee]) -> RandomFeatures {
@@ -247,6 +273,8 @@ fn random_features(facts: &Facts, guarantees: &[Guarantee]) -> RandomFeatures {
         distance_squared: rounded(distance),
         share_of_error: rounded(share_of_error),
         share_of_variance: rounded(part_of(facts.target_variance)),
+        exact_typical_error: rounded(facts.exact_typical_error()),
+        exact_accuracy: rounded(facts.exact_accuracy.filter(|_| facts.predicts_labels)),
         source: found.map(|(_, source)| source),
         reason,
     }

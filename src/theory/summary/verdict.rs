@@ -75,6 +75,15 @@ const CANCELLING_SHARE: f64 = 0.5;
 
 fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
     let about = if features.source == Some(DistanceSource::Estimated) { "an estimated " } else { "" };
+    if let Some((exact, part)) = exact_method(facts).zip(features.share_of_error) {
+        let between = "and the squared distance between the two is";
+        return format!("the exact method {exact}, {between} {about}{} of the squared error", share(part));
+    }
+    if let Some((exact, part)) = exact_method(facts).zip(features.share_of_variance) {
+        let moved =
+            format!("the random features move its decision values by {about}{} of their variation", share(part));
+        return format!("{moved}, and the exact method {exact}");
+    }
     match (features.share_of_error, features.share_of_variance) {
         _ if facts.feature_count.is_none() => "nothing is lost by approximation, because it uses none".to_owned(),
         (Some(part), _) if part >= CANCELLING_SHARE => {
@@ -88,6 +97,16 @@ fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
             format!("the random features move its predictions by {about}{} of the target's variation", share(part))
         }
         (None, None) => "how much is lost by the random features is not known".to_owned(),
+    }
+}
+
+/// How good the exact method is, as what follows it in a sentence. None for several targets, whose errors have different
+/// units, and where it was not solved.
+fn exact_method(facts: &Facts) -> Option<String> {
+    match (facts.exact_typical_error(), facts.exact_accuracy.filter(|_| facts.predicts_labels)) {
+        (Some(error), _) => Some(format!("is typically {} off on the same rows", figure(error))),
+        (None, Some(accuracy)) => Some(format!("gets {} of the same labels right", share(accuracy))),
+        (None, None) => None,
     }
 }
 
@@ -109,7 +128,7 @@ fn proof(facts: &Facts, proved: &[Claim]) -> String {
 pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Guarantee]) -> Vec<String> {
     let mut advice = Vec::new();
     let grade = grade(facts);
-    let few_features = features.share_of_error.is_some_and(|part| part >= LARGE_SHARE);
+    let few_features = facts.gain_of_exact().or(features.share_of_error).is_some_and(|part| part >= LARGE_SHARE);
     advice.extend(more_features(facts, features));
     match grade {
         None if facts.validation_rows == 0 => {
@@ -144,9 +163,24 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
     advice
 }
 
-/// The distance squared shrinks like 1/s, so that twice the features halve it.
+/// The distance squared shrinks like 1/s, so that twice the features halve it. Where the exact method was solved, its error
+/// says whether that would help: a model far from it can be as good.
 fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
     let now = facts.feature_count?;
+    if let Some((exact, gain)) = exact_method(facts).zip(facts.gain_of_exact()) {
+        return Some(match gain {
+            gain if gain >= LARGE_SHARE => format!(
+                "More features would help: {} instead of {} would about halve the squared distance to the exact method, \
+                 which {exact}.{}",
+                count(2 * now),
+                count(now),
+                // The learner is for numbers.
+                if facts.predicts_labels { "" } else { " Or train with learner exact_krr, which is the exact method." }
+            ),
+            gain if gain > 0.0 => format!("More features would help little: the exact method {exact}."),
+            _ => format!("More features would not help: the exact method {exact}, no better than this model."),
+        });
+    }
     let (part, whole) = match (features.share_of_error, features.share_of_variance) {
         (Some(part), _) => (part, "error"),
         (None, Some(part)) => (part, "variation of the target"),
@@ -229,6 +263,32 @@ mod tests {
         assert!(verdict.contains("its squared distance to the exact method is 149% of its squared error"), "{verdict}");
     }
 
+    /// 4.4² of 5.5² is a gain of 36%; at 5.45 it is 2%, and at 5.6 the exact method is worse, however far the model is.
+    #[test]
+    fn the_error_of_the_exact_method_says_whether_features_are_lacking() {
+        let with = |exact: f64| {
+            let facts = Facts { measured_distance: Some(15.0), exact_mse: Some(exact * exact), ..facts() };
+            said(&facts, &calibrated())
+        };
+        let (verdict, advice) = with(4.4);
+        let words = "; the exact method is typically 4.4 off on the same rows, and the squared distance between the two is 50% \
+                     of the squared error; ";
+        assert!(verdict.contains(words), "{verdict}");
+        assert_eq!(
+            advice,
+            "More features would help: 2,048 instead of 1,024 would about halve the squared distance to the exact method, \
+             which is typically 4.4 off on the same rows. Or train with learner exact_krr, which is the exact method."
+        );
+        let (_, advice) = with(5.45);
+        let little = "More features would help little: the exact method is typically 5.45 off on the same rows.";
+        assert_eq!(advice, little);
+        let (_, advice) = with(5.6);
+        assert!(advice.starts_with("More features would not help: the exact method is typically 5.6 off"), "{advice}");
+        // Errors of several targets have no common unit.
+        let several = Facts { targets: vec!["a".into(), "b".into()], exact_mse: Some(1.0), ..facts() };
+        assert!(!said(&several, &calibrated()).0.contains("typically"));
+    }
+
     #[test]
     fn poor_fits_are_called_so() {
         let with = |r2| said(&Facts { r2: Some(r2), ..facts() }, &calibrated());
@@ -285,6 +345,13 @@ mod tests {
         let opening = "A good fit: 95% of the labels are right, where always answering the most frequent label gives 55%; \
                        the random features move its decision values by 0.2% of their variation; its label sets";
         assert!(verdict.starts_with(opening), "{verdict}");
+        let compared = Facts { exact_accuracy: Some(0.96), ..labels(0.95) };
+        let (verdict, advice) = said(&compared, &evidence);
+        let words = "; the random features move its decision values by 0.2% of their variation, and the exact method gets 96% \
+                     of the same labels right; ";
+        assert!(verdict.contains(words), "{verdict}");
+        assert!(advice.starts_with("More features would help: 2,048 instead of 1,024"), "20% of the errors: {advice}");
+        assert!(!advice.contains("exact_krr"), "{advice}");
         let (verdict, _) = said(&labels(0.5), &evidence);
         assert!(verdict.starts_with("No better than always answering the most frequent label: 50%"), "{verdict}");
     }

@@ -118,7 +118,7 @@ fn describe(
         Ok(solved) => solved,
         Err(residual) => {
             let exact_krr = Some(solver::ExactSolve::of_nothing(residual, system.target_norm()));
-            let measured = Measured { exact_krr_error: None, training_error: None, exact_krr };
+            let measured = Measured { exact_krr, ..Measured::default() };
             return Comparison { exact: None, kernel: None, certificate: None, fresh_features, measured, warnings };
         }
     };
@@ -132,6 +132,7 @@ fn describe(
         measured: Measured {
             exact_krr_error: error,
             training_error: Some(training_error),
+            exact_score: distances.exact_score,
             exact_krr: Some(exact.evidence),
         },
         warnings,

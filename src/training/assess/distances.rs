@@ -1,7 +1,7 @@
 //! How far a model is from the exact kernel method on rows that were not fitted.
 
 use super::scored_function::ScoredFunction;
-use crate::model::TargetCoding;
+use crate::model::{ExactScore, TargetCoding, largest_value};
 use crate::solver::ExactKrr;
 use crate::theory::ours::certificate_scaled::scale;
 use crate::theory::{CertificateDetail, CertificateEvidence, ScaledDifferences};
@@ -26,6 +26,8 @@ pub(super) struct Distances {
     counts: [usize; 3],
     /// Of the training targets.
     ranges: Vec<(f64, f64)>,
+    /// The exact method on the validation rows.
+    pub(super) exact_score: Option<ExactScore>,
 }
 
 impl Distances {
@@ -58,7 +60,8 @@ impl Distances {
             }
             (None, _) | (Some(_), TargetCoding::Classes { .. }) => None,
         };
-        Ok(Self { near: function.predict(&codes), far, bars, counts: rows.counts, ranges })
+        let exact_score = score(&far, &rows.targets()?, rows.counts[0], coding);
+        Ok(Self { near: function.predict(&codes), far, bars, counts: rows.counts, ranges, exact_score })
     }
 
     pub(super) fn row_count(&self) -> usize {
@@ -122,6 +125,26 @@ impl Distances {
     }
 }
 
+/// How good predictions are on the first `count` rows; none without rows.
+fn score(predicted: &Array2<f64>, cells: &Array2<f64>, count: usize, coding: &TargetCoding) -> Option<ExactScore> {
+    let rows = predicted.rows().into_iter().zip(cells.rows()).take(count);
+    let mean = |sum: f64| sum / count as f64;
+    (count > 0).then(|| match coding {
+        TargetCoding::Numbers { .. } => {
+            let squares = |(values, cells): (ArrayView1<f64>, ArrayView1<f64>)| {
+                values.iter().zip(cells).map(|(value, cell)| (value - cell).powi(2)).sum::<f64>()
+            };
+            ExactScore::Mse(mean(rows.map(squares).sum()) / predicted.ncols() as f64)
+        }
+        TargetCoding::Classes { .. } => {
+            let right = |(values, cells): &(ArrayView1<f64>, ArrayView1<f64>)| {
+                largest_value(&values.to_vec()) == cells[0] as usize
+            };
+            ExactScore::Accuracy(mean(rows.filter(right).count() as f64))
+        }
+    })
+}
+
 fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -149,6 +172,7 @@ mod tests {
             bars: Some((array![[1.0, 22.0_f64.sqrt()], [6.0_f64.sqrt(), 1.0]], vec![10.0, 10.0])),
             counts: [1, 1, 0],
             ranges: vec![(0.0, 2.0), (0.0, 1.0)],
+            exact_score: None,
         };
         let found = distances.certificate(0.5);
         assert_eq!(found.differences, [1.0, 5.0]);
@@ -163,5 +187,21 @@ mod tests {
         assert_eq!(distances.error(), Some(25.0), "the first row is the validation row");
         let flat = Distances { bars: Some((Array2::zeros((2, 2)), vec![0.0, 0.0])), ..distances };
         assert_eq!(flat.certificate(0.5).detail.unwrap().scaled, None);
+    }
+
+    /// Two targets, errors (1, 2) and (0, 1): (1 + 4 + 0 + 1)/4. Three classes, one of two right. The last row is not a
+    /// validation row.
+    #[test]
+    fn the_exact_method_is_scored_on_validation_rows() {
+        let numbers = TargetCoding::Numbers { shift: vec![0.0; 2], unit: vec![1.0; 2] };
+        let predicted = array![[1.0, 2.0], [3.0, 1.0], [9.0, 9.0]];
+        let cells = array![[0.0, 0.0], [3.0, 0.0], [0.0, 0.0]];
+        assert_eq!(score(&predicted, &cells, 2, &numbers), Some(ExactScore::Mse(1.5)));
+        assert_eq!(score(&predicted, &cells, 0, &numbers), None);
+        let values = array![[0.1, 0.7, 0.2], [0.5, 0.1, 0.4], [0.0, 0.0, 1.0]];
+        let found = score(&values, &array![[1.0], [2.0], [2.0]], 2, &TargetCoding::Classes { count: 3 });
+        assert_eq!(found, Some(ExactScore::Accuracy(0.5)));
+        let of_two = score(&array![[0.3], [-0.2]], &array![[1.0], [0.0]], 2, &TargetCoding::Classes { count: 2 });
+        assert_eq!(of_two, Some(ExactScore::Accuracy(1.0)));
     }
 }

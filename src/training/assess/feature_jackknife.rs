@@ -6,7 +6,7 @@ use crate::model::{Function, TargetCoding};
 use crate::solver::{
     ComparedRows, DrawError, FittedTargets, PoolPredictions, compared_rows, pool_multiple, pool_predictions,
 };
-use crate::theory::ours::jackknife::{LARGEST_VARIANCE, interval_of_one_draw};
+use crate::theory::ours::jackknife::{LARGEST_BIAS, LARGEST_VARIANCE, interval_of_one_draw};
 use crate::theory::{ErrorEstimates, JACKKNIFE_ROWS, JackknifeDetail};
 use crate::training::TrainSpec;
 use crate::training::rows::picked_rows::PickedRows;
@@ -17,7 +17,8 @@ use ndarray::Axis;
 /// The estimate of the mean squared distance, summed over the targets: from a pool of more draws where `pooled` has the
 /// spec and the coding of all fitted rows and the pool is affordable, otherwise from groups of the model's own draws.
 /// It looks at inputs that were not fitted; where there are too few, at fitted ones that are left out in turn, which
-/// takes a pool. No estimate where a few of them decide it, for a fit without error bars, and where neither is possible.
+/// takes a pool. No estimate where a few of them or the bias decide it, for a fit without error bars, and where neither is
+/// possible.
 pub(crate) fn jackknife(
     run: &Run,
     function: &ScoredFunction,
@@ -42,7 +43,8 @@ pub(crate) fn jackknife(
         (error, (rows.count(), false, false))
     };
     let (rows, left_out, pooled) = detail;
-    if pooled && error.draw_variance + error.row_variance > LARGEST_VARIANCE {
+    let noisy = error.draw_variance + error.row_variance > LARGEST_VARIANCE;
+    if pooled && (noisy || error.bias_share > LARGEST_BIAS) {
         return Ok(nothing);
     }
     let (low, high) = interval_of_one_draw(error.own, error.draw_variance, error.row_variance);

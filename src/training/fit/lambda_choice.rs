@@ -2,17 +2,18 @@
 //! holds at the λ that was found.
 
 use super::search::{BANDWIDTH_SHARE, CodedRows, Searched};
+use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::LossPoint;
 use crate::solver::RidgePath;
+use crate::training::TrainSpec;
 use crate::training::rows::classes::check_total_weight;
 use crate::training::spec::grids::lambda_grid;
 use crate::training::stage::{Stage, TrainError};
-use crate::training::{Effort, TrainSpec};
 use ndarray::Array2;
 
-/// Rows that λ is searched on: beyond, the best λ changes slowly and the search would take as long as the fit. A search
-/// for the kernel before it has used up time, so that fewer rows are left for this one: some for every feature.
+/// Rows that λ is searched on, some for every feature: beyond, the best λ changes slowly and the search would take as long
+/// as the fit.
 const SEARCH_ROWS: usize = 65_536;
 const FEWEST_ROWS: usize = 16_384;
 const ROWS_PER_FEATURE: usize = 8;
@@ -20,6 +21,10 @@ const ROWS_PER_FEATURE: usize = 8;
 /// A λ that was found on a sample is off by no more than this factor: within it of the limit of mixed precision, the search
 /// starts in f64, instead of making the Gram matrix a second time.
 const NEAR: f64 = 10.0;
+
+/// Where there are so many times more rows than the search uses, it starts in f64 too: its Gram matrix takes little of the
+/// time, and one reduction of it takes less than two.
+const FEW: usize = 4;
 
 /// λ, and the search that chose it.
 pub(crate) struct LambdaChoice {
@@ -60,15 +65,12 @@ impl LambdaChoice {
     ) -> Result<Self, TrainError> {
         let (run, bound) = (rows.run, map.bound());
         let from = if spec.bandwidth.is_searched() { BANDWIDTH_SHARE } else { 0.0 };
-        let wanted = match spec.effort {
-            Effort::Fast => SEARCH_ROWS,
-            Effort::Balanced | Effort::Thorough => {
-                (ROWS_PER_FEATURE * spec.feature_count).clamp(FEWEST_ROWS, SEARCH_ROWS)
-            }
-        };
+        let wanted = (ROWS_PER_FEATURE * spec.feature_count).clamp(FEWEST_ROWS, SEARCH_ROWS);
         let selection = run.sample(wanted);
+        let few = run.rows.count(Part::Training) >= FEW * wanted;
         let expected = found.filter(|_| !spec.is_exact()).map_or(1.0, |lambda| lambda / NEAR);
-        let mut precision = Precision::for_ridge(expected, bound);
+        let mut precision =
+            if few && !spec.is_exact() { Precision::Double } else { Precision::for_ridge(expected, bound) };
         loop {
             let tick = |done: f64| run.tick(Stage::Search, from + 0.9 * (1.0 - from) * done);
             let mut gram = run.accumulate(&selection, rows.inputs, (&map, precision), rows.coding, tick)?;

@@ -95,6 +95,8 @@ fn measured(report: &Value) -> Vec<(&'static str, String)> {
         ("Area under the ROC curve", plain(&report["validation_roc_auc"])),
         ("Log loss", plain(&report["validation_log_loss"])),
         ("Expected calibration error", plain(&report["expected_calibration_error"])),
+        ("Typical error of the exact method", root(&report["measured"]["exact_krr_validation_mse"])),
+        ("Right labels of the exact method", share(&report["measured"]["exact_krr_validation_accuracy"])),
         ("Typical distance to the exact method", root(&report["measured"]["exact_krr_error"])),
     ];
     found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

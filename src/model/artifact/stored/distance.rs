@@ -1,7 +1,7 @@
 //! Details of the distance to the exact method: one section, since none of them is of use without the evidence.
 
 use super::Numbers;
-use crate::model::{FittedModel, Measured};
+use crate::model::{ExactScore, FittedModel, Measured};
 use crate::theory::{
     CertificateDetail, CertificateEvidence, ErrorEstimates, Evidence, JackknifeDetail, ScaledDifferences,
 };
@@ -36,6 +36,31 @@ struct StoredCertificateDetail<'a> {
 struct StoredScaled<'a> {
     ratios: Numbers<'a>,
     mean_squares: Numbers<'a>,
+}
+
+/// The exact method on the validation rows: a section of its own, which files of earlier releases do not have.
+#[derive(Serialize, Deserialize)]
+pub(in crate::model::artifact) enum StoredExactScore {
+    Mse { value: f64 },
+    Accuracy { value: f64 },
+}
+
+impl From<ExactScore> for StoredExactScore {
+    fn from(score: ExactScore) -> Self {
+        match score {
+            ExactScore::Mse(value) => Self::Mse { value },
+            ExactScore::Accuracy(value) => Self::Accuracy { value },
+        }
+    }
+}
+
+impl From<StoredExactScore> for ExactScore {
+    fn from(stored: StoredExactScore) -> Self {
+        match stored {
+            StoredExactScore::Mse { value } => Self::Mse(value),
+            StoredExactScore::Accuracy { value } => Self::Accuracy(value),
+        }
+    }
 }
 
 impl<'a> StoredDistance<'a> {

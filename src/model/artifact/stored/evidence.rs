@@ -370,6 +370,7 @@ impl From<StoredMeasured> for Measured {
         Self {
             exact_krr_error: stored.exact_krr_error,
             training_error: None,
+            exact_score: None,
             exact_krr: stored.exact_krr.map(Into::into),
         }
     }

@@ -11,7 +11,7 @@ mod sections;
 use super::ArtifactError;
 use super::stored::Numbers;
 use super::stored::choices::StoredChoices;
-use super::stored::distance::StoredDistance;
+use super::stored::distance::{StoredDistance, StoredExactScore};
 use super::stored::evidence::{RestOfModel, StoredEvidence, StoredMeasured};
 use super::stored::explanations::StoredExplanations;
 use super::stored::extras::{StoredErrorBars, StoredSpread, StoredStatistics};
@@ -26,7 +26,7 @@ use super::stored::insight::individual_curves::StoredIndividualCurves;
 use super::stored::metric::{StoredFinals, StoredMetricReport, StoredMetricRoot, StoredSearch};
 use super::stored::report::StoredReport;
 use super::stored::selection::{StoredScales, StoredSelection, StoredTrials};
-use crate::model::{Explanations, FeatureTrials, FittedModel, Head, InputPipeline, SearchReport};
+use crate::model::{Explanations, FeatureTrials, FittedModel, Head, InputPipeline, Measured, SearchReport};
 use ndarray::Array2;
 use sections::{Section, Sections, write_section};
 use serde::{Deserialize, Serialize};
@@ -144,6 +144,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     if let Some(choices) = evidence.and_then(|evidence| StoredChoices::of(evidence.choices, model.report.design_rows)) {
         write_section(bytes, Section::Choices, &choices)?;
     }
+    if let Some(score) = model.measured.exact_score {
+        write_section(bytes, Section::ExactScore, &StoredExactScore::from(score))?;
+    }
     match StoredDistance::of(model) {
         Some(distance) => write_section(bytes, Section::Distance, &distance),
         None => Ok(()),
@@ -235,7 +238,10 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),
         failure_probability,
         evidence,
-        measured: sections.read::<StoredMeasured>(Section::Measured)?.into(),
+        measured: Measured {
+            exact_score: sections.find::<StoredExactScore>(Section::ExactScore)?.map(Into::into),
+            ..sections.read::<StoredMeasured>(Section::Measured)?.into()
+        },
     };
     Ok(match sections.find::<StoredDistance>(Section::Distance)? {
         Some(distance) => distance.add_to(model),

@@ -49,6 +49,7 @@ pub(super) enum Section {
     Notations,
     HeldOut,
     Ranges,
+    ExactScore,
 }
 
 impl Section {
@@ -80,6 +81,7 @@ impl Section {
         Self::Notations,
         Self::HeldOut,
         Self::Ranges,
+        Self::ExactScore,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -111,6 +113,7 @@ impl Section {
             Self::Notations => b"NOTA",
             Self::HeldOut => b"HELD",
             Self::Ranges => b"RANG",
+            Self::ExactScore => b"EXSC",
         }
     }
 
@@ -143,7 +146,8 @@ impl Section {
             | Self::Search
             | Self::SearchFinals
             | Self::HeldOut
-            | Self::Ranges => 0,
+            | Self::Ranges
+            | Self::ExactScore => 0,
         }
     }
 
