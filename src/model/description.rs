@@ -1,7 +1,7 @@
 //! The description of a model, the same in the service and on the command line.
 
 use super::{ColumnRange, FittedModel, Head};
-use crate::dataset::{ColumnKind, DateParts, InputColumn, format_instant};
+use crate::dataset::{ColumnKind, DateParts, InputColumn, LEVEL_INPUTS, format_instant};
 use crate::features::Kernel;
 use crate::theory::RowAccess;
 use crate::theory::papers::rudi_rosasco::calibrated_factor;
@@ -77,6 +77,9 @@ fn columns(model: &FittedModel) -> Vec<Value> {
             let end = |end: f64| if is_date { json!(format_instant(end)) } else { json!(end) };
             described["range"] = json!({"low": end(low), "high": end(high)});
         }
+        if let Some(signs) = &column.signs {
+            described["signs"] = json!({"inputs": LEVEL_INPUTS, "rare_levels": signs.rare_count()});
+        }
         described
     };
     let columns = model.inputs.encoding.columns.iter();
@@ -134,6 +137,11 @@ fn example_row(model: &FittedModel) -> Vec<Value> {
             json!(days.map(|days| format_instant((days * 86_400.0).round())))
         }
         ColumnKind::Text => Value::Null,
+        ColumnKind::Categorical if column.signs.is_some() => {
+            let means: Vec<f64> = fill.by_ref().take(LEVEL_INPUTS).copied().collect();
+            let most = column.signs.as_ref().and_then(|signs| signs.nearest_to(&means));
+            json!(most.or(Some(0)).and_then(|level| column.levels.get(level)))
+        }
         ColumnKind::Categorical => {
             let shares = fill.by_ref().take(column.levels.len());
             let most = shares.enumerate().max_by(|left, right| left.1.total_cmp(right.1));

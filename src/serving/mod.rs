@@ -32,7 +32,7 @@ mod formats;
 
 pub use answer::Answer;
 pub use flags::RowFlags;
-pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowFormat, RowReader, RowScan, ScoringRequest};
+pub use formats::{AnswerWriter, Format, Guess, JsonRequest, Once, RowFormat, RowReader, RowScan, ScoringRequest};
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
 pub use refusal::{FAR_OUT, Refusal, RefusalCode, refuse_not_finite};

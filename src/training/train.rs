@@ -127,8 +127,8 @@ pub(super) fn train_on(
 ) -> Result<Trained, TrainError> {
     observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
-    let encoding = Encoding::of(schema, &spec.roles(schema));
     let run = Run::new(rows, resources.threads, observer);
+    let encoding = run.join_rare(Encoding::of(schema, &spec.roles(schema)))?;
     let columns = (schema, &encoding);
     let design = ChoosingRows::design(&run, columns, spec)?;
     let training = ChoosingRows::of(run, columns, spec, "training")?;

@@ -7,6 +7,13 @@ use crate::dataset::quality::RowSample;
 use crate::dataset::{DatasetError, DateOrder, DecimalMark, Notation, PlaceUnit};
 use std::collections::BTreeMap;
 
+/// Distinct numbers that are also kept as texts, in case that the column turns out to hold levels. A column with more is
+/// numbers, unless the upload says otherwise. Protects memory, and time: most columns of numbers have far more.
+const NUMBERS_AS_LEVELS: usize = 1000;
+
+/// Levels of all columns together, where columns are so many that each could not have the most.
+const LEVELS_OF_TABLE: usize = 1_000_000;
+
 /// Counts of a column, gathered cell by cell.
 pub(super) struct Profile {
     pub(super) notation: Notation,
@@ -47,6 +54,10 @@ pub(super) struct Profile {
     pub(super) level_cells: u64,
     pub(super) new_levels: u64,
     pub(super) limit: usize,
+    /// Whether the upload says that the cells are levels.
+    pub(super) expects_levels: bool,
+    /// Whether levels were not kept, because the column looked like numbers.
+    cut: bool,
     pub(super) examples: Vec<String>,
 }
 
@@ -59,7 +70,7 @@ impl Profile {
             expects_dates,
             missing: 0,
             words: Kept::default(),
-            numbers: Tally::new(limit),
+            numbers: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
             number_cells: Kept::default(),
             zero_led: Kept::default(),
             too_long: Kept::default(),
@@ -69,8 +80,8 @@ impl Profile {
             true_count: 0,
             plain_truths: 0,
             dates: Kept::default(),
-            month_first: Tally::new(limit),
-            day_first: Tally::new(limit),
+            month_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
+            day_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
             ambiguous: 0,
             has_time: false,
             texts: Kept::default(),
@@ -80,6 +91,8 @@ impl Profile {
             level_cells: 0,
             new_levels: 0,
             limit,
+            expects_levels: false,
+            cut: false,
             examples: Vec::new(),
         }
     }
@@ -150,7 +163,9 @@ impl Profile {
     fn add_level(&mut self, cell: &str) {
         const EXAMPLES: usize = 3;
         // Numbers alone need no levels; a lookup for every cell would take longer than all the rest.
-        if self.texts.count == 0 && self.has_too_many_levels() {
+        let may_be_levels = self.expects_levels || self.texts.count + self.zero_led.count + self.too_long.count > 0;
+        if !may_be_levels && self.levels.len() > self.limit.min(NUMBERS_AS_LEVELS) {
+            self.cut = true;
             return;
         }
         self.level_cells += 1;
@@ -169,7 +184,12 @@ impl Profile {
     }
 
     pub(super) fn has_too_many_levels(&self) -> bool {
-        self.levels.len() > self.limit
+        self.cut || self.levels.len() > self.limit
+    }
+
+    /// Most distinct texts that the column may have; fewer if it looked like numbers at first.
+    pub(super) fn level_limit(&self) -> usize {
+        if self.cut { self.limit.min(NUMBERS_AS_LEVELS) } else { self.limit }
     }
 
     /// Cells that hold something, words for "missing" not counted.
@@ -201,8 +221,10 @@ pub(in crate::dataset) fn profile(
     intents: &[Intent],
 ) -> Result<Profiled, DatasetError> {
     let (unit, takes_decimal) = (table.unit(), table.take_decimal_option());
+    let level_limit = level_limit.min((LEVELS_OF_TABLE / intents.len().max(1)).max(NUMBERS_AS_LEVELS));
     let profile = |intent: &Intent| Profile {
         takes_decimal,
+        expects_levels: *intent == Intent::Categorical,
         ..Profile::new(level_limit, notation.clone(), unit, *intent == Intent::Datetime)
     };
     let mut profiles: Vec<Profile> = intents.iter().map(profile).collect();

@@ -19,7 +19,7 @@ use super::stored::features::{
     StoredFrequencies, StoredKernel, StoredMapKind, StoredPrecision, feature_map, weight_matrix,
 };
 use super::stored::head::StoredHead;
-use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, StoredRanges};
+use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, StoredRanges, StoredSigns};
 use super::stored::insight::cross_validation::StoredCrossValidation;
 use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
@@ -74,6 +74,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     write_section(bytes, Section::Inputs, &inputs)?;
     if let Some(notations) = StoredNotations::of(&model.inputs.encoding) {
         write_section(bytes, Section::Notations, &notations)?;
+    }
+    if let Some(signs) = StoredSigns::of(&model.inputs.encoding) {
+        write_section(bytes, Section::Signs, &signs)?;
     }
     if let Some(ranges) = &model.ranges {
         write_section(bytes, Section::Ranges, &StoredRanges::from(ranges))?;
@@ -172,6 +175,11 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         && !notations.give_to(&mut inputs.encoding)
     {
         return Err(ArtifactError::Shape("notations and columns"));
+    }
+    if let Some(signs) = sections.find::<StoredSigns>(Section::Signs)?
+        && !signs.give_to(&mut inputs.encoding)
+    {
+        return Err(ArtifactError::Shape("signs and levels"));
     }
     inputs.metric_root = root.map(|stored| metric_root(stored, inputs.encoding.input_dim())).transpose()?;
     let FeatureSection { kernel, map, precision, frequencies, phases } = sections.read(Section::Features)?;

@@ -48,10 +48,11 @@ pub(super) enum Section {
     Notations,
     HeldOut,
     Ranges,
+    Signs,
 }
 
 impl Section {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -78,6 +79,7 @@ impl Section {
         Self::Notations,
         Self::HeldOut,
         Self::Ranges,
+        Self::Signs,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -108,6 +110,7 @@ impl Section {
             Self::Notations => b"NOTA",
             Self::HeldOut => b"HELD",
             Self::Ranges => b"RANG",
+            Self::Signs => b"SIGN",
         }
     }
 
@@ -120,7 +123,8 @@ impl Section {
             | Self::Scales
             | Self::Weights
             | Self::MetricRoot
-            | Self::Notations => REQUIRED,
+            | Self::Notations
+            | Self::Signs => REQUIRED,
             Self::Spread
             | Self::ErrorBars
             | Self::Intervals
