@@ -23,6 +23,7 @@ impl FittedModel {
             report.extend(self.metric.as_ref().map(|metric| ("metric".to_owned(), metric.to_json(names))));
             report.extend(self.selection_report().map(|selection| ("selection".to_owned(), selection)));
             report.extend(self.cross_validation.as_ref().map(|found| ("cross_validation".to_owned(), found.to_json())));
+            report.extend(self.learning_curve.as_ref().map(|found| ("learning_curve".to_owned(), found.to_json(self))));
             let spec: Value = serde_json::from_str(&self.spec).unwrap_or_default();
             let split = if spec["split"].is_object() { spec["split"].clone() } else { json!({"by": "random"}) };
             report.insert("split".to_owned(), split);

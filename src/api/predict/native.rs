@@ -10,8 +10,8 @@ use crate::api::http::extract::QueryFields;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::model::FittedModel;
 use crate::serving::{
-    Answer, AnswerWriter, Format, Guess, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowFormat,
-    RowScan, read_request,
+    Answer, AnswerWriter, Format, Guess, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal,
+    RowFormat, RowScan, read_request,
 };
 use axum::body::Body;
 use axum::http::HeaderMap;

@@ -289,7 +289,9 @@ impl Profile {
                 ),
                 None => DatasetError::column(
                     name,
-                    format!("more than {limit} distinct levels; read it as numbers, or leave it out with ignore={name}"),
+                    format!(
+                        "more than {limit} distinct levels; read it as numbers, or leave it out with ignore={name}"
+                    ),
                 ),
             });
         }

@@ -73,6 +73,11 @@ impl InputColumn {
         }
     }
 
+    /// Whether its cells are numbers.
+    pub fn is_number(&self) -> bool {
+        self.kind == ColumnKind::Numeric
+    }
+
     /// Whether every finite number is its own code.
     pub fn takes_numbers_as_they_are(&self) -> bool {
         self.kind == ColumnKind::Numeric && self.notation.missing.is_empty()
@@ -176,8 +181,13 @@ mod tests {
     #[test]
     fn levels_beyond_doubles_are_told_by_their_text_alone() {
         let levels = ["9007199254740991", "9007199254740992", "9007199254740993"].map(str::to_owned).to_vec();
-        let column =
-            InputColumn { name: "id".into(), kind: ColumnKind::Categorical, levels, signs: None, notation: Notation::default() };
+        let column = InputColumn {
+            name: "id".into(),
+            kind: ColumnKind::Categorical,
+            levels,
+            signs: None,
+            notation: Notation::default(),
+        };
         assert_eq!(column.code(Cell::Text("9007199254740992")), Ok(1.0));
         assert_eq!(column.code(Cell::Text("9007199254740993")), Ok(2.0));
         assert!(column.is_unknown(column.code(Cell::Text("9007199254740994")).unwrap()));
@@ -192,8 +202,13 @@ mod tests {
     #[test]
     fn levels_that_look_like_something_else_are_found() {
         let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
-        let column =
-            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels, signs: None, notation: Notation::default() };
+        let column = InputColumn {
+            name: "mixed".into(),
+            kind: ColumnKind::Categorical,
+            levels,
+            signs: None,
+            notation: Notation::default(),
+        };
         assert_eq!(column.code(Cell::Number(1.0)), Ok(0.0));
         assert_eq!(column.code(Cell::Number(2.5)), Ok(1.0));
         assert_eq!(column.code(Cell::Boolean(true)), Ok(2.0));
@@ -206,7 +221,13 @@ mod tests {
     fn a_level_is_the_same_number_in_every_format() {
         let column = |levels: &[&str]| {
             let levels = levels.iter().map(|&level| level.to_owned()).collect();
-            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels, signs: None, notation: Notation::default() }
+            InputColumn {
+                name: "mixed".into(),
+                kind: ColumnKind::Categorical,
+                levels,
+                signs: None,
+                notation: Notation::default(),
+            }
         };
         let decimals = column(&["-0", "1.0", "1e3", "2.50", "x"]);
         for (number, texts, code) in [

@@ -139,7 +139,8 @@ mod tests {
             name: name.into(),
             kind,
             levels: levels.iter().map(|&level| level.into()).collect(),
-            signs: None, notation: Notation::default(),
+            signs: None,
+            notation: Notation::default(),
         };
         Encoding {
             columns: vec![
@@ -191,13 +192,20 @@ mod tests {
         assert_eq!((row[0], row[4]), (1048.52, 1.0)); // as in an upload
         assert!(encode(cells(Cell::Text("unknown"), Cell::Text("No"))).unwrap()[0].is_nan());
         let own = Notation { missing: vec!["-999".into()], ..Notation::default() };
-        let column = InputColumn { name: "x".into(), kind: ColumnKind::Numeric, levels: vec![], signs: None, notation: own };
+        let column =
+            InputColumn { name: "x".into(), kind: ColumnKind::Numeric, levels: vec![], signs: None, notation: own };
         assert!(column.code(Cell::Number(-999.0)).unwrap().is_nan() && !column.takes_numbers_as_they_are());
     }
 
     #[test]
     fn a_date_becomes_parts_on_circles() {
-        let column = |kind| InputColumn { name: "when".into(), kind, levels: vec![], signs: None, notation: Notation::default() };
+        let column = |kind| InputColumn {
+            name: "when".into(),
+            kind,
+            levels: vec![],
+            signs: None,
+            notation: Notation::default(),
+        };
         let encoding = Encoding { columns: vec![column(ColumnKind::Date)] };
         let code = encoding.columns[0].code(Cell::Text("2026-03-31")).unwrap();
         assert_eq!(code, 1_774_915_200.0);

@@ -86,7 +86,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let parts = if spec.design_fraction > 0.0 { 3 } else { 2 };
     // The values of the column that rows are split by, once more in order, and the fold of every row.
     let values = if spec.split.column().is_some() { 3 * F64 } else { 0 };
-    let folds = if spec.cross_validation.is_some() { values + 2 * F64 } else { 0 };
+    let folds = if spec.cross_validation.is_some() || spec.learning_curve { values + 2 * F64 } else { 0 };
     let parts = parts + values + folds;
     frequencies + metric + candidates + parts * rows + sorting.max(choosing).max(exact).max(fitting).max(solving + pool)
 }

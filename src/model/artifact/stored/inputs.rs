@@ -166,10 +166,8 @@ struct StoredLevelSigns {
 impl StoredSigns {
     /// None if every level has an indicator, as all had before there was anything else.
     pub(in crate::model::artifact) fn of(encoding: &Encoding) -> Option<Self> {
-        let stored = |signs: &LevelSigns| StoredLevelSigns {
-            of_levels: signs.of_levels.clone(),
-            of_others: signs.of_others,
-        };
+        let stored =
+            |signs: &LevelSigns| StoredLevelSigns { of_levels: signs.of_levels.clone(), of_others: signs.of_others };
         let columns = || encoding.columns.iter().map(|column| column.signs.as_ref().map(stored)).collect();
         encoding.has_signs().then(|| Self { columns: columns() })
     }

@@ -140,6 +140,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     if let Some(found) = &model.cross_validation {
         write_section(bytes, Section::CrossValidation, &StoredCrossValidation::from(found))?;
     }
+    if let Some(found) = &model.learning_curve {
+        write_section(bytes, Section::LearningCurve, &StoredCrossValidation::from(found))?;
+    }
     let evidence = model.evidence.as_ref();
     if let Some(choices) = evidence.and_then(|evidence| StoredChoices::of(evidence.choices, model.report.design_rows)) {
         write_section(bytes, Section::Choices, &choices)?;
@@ -230,6 +233,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         explanations: explanations(&sections)?,
         held_out: sections.find::<StoredHeldOut>(Section::HeldOut)?.map(Into::into),
         cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),
+        learning_curve: sections.find::<StoredCrossValidation>(Section::LearningCurve)?.map(Into::into),
         failure_probability,
         evidence,
         measured: sections.read::<StoredMeasured>(Section::Measured)?.into(),

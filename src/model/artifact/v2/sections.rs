@@ -49,10 +49,11 @@ pub(super) enum Section {
     HeldOut,
     Ranges,
     Signs,
+    LearningCurve,
 }
 
 impl Section {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 28] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -80,6 +81,7 @@ impl Section {
         Self::HeldOut,
         Self::Ranges,
         Self::Signs,
+        Self::LearningCurve,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -111,6 +113,7 @@ impl Section {
             Self::HeldOut => b"HELD",
             Self::Ranges => b"RANG",
             Self::Signs => b"SIGN",
+            Self::LearningCurve => b"LCRV",
         }
     }
 
@@ -143,7 +146,8 @@ impl Section {
             | Self::IndividualCurves
             | Self::Search
             | Self::HeldOut
-            | Self::Ranges => 0,
+            | Self::Ranges
+            | Self::LearningCurve => 0,
         }
     }
 

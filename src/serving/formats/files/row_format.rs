@@ -50,7 +50,8 @@ impl RowFormat {
             UploadFormat::Csv => streamed(Format::Csv),
             UploadFormat::Tsv => Ok(Guess { format: Self::Streamed(Format::Csv), delimiter: b'\t' }),
             UploadFormat::Libsvm => {
-                let detail = format!("this looks like LIBSVM, which is for uploads alone: send {}", Self::media_types());
+                let detail =
+                    format!("this looks like LIBSVM, which is for uploads alone: send {}", Self::media_types());
                 Err(Refusal::invalid("", detail))
             }
         }
@@ -141,7 +142,10 @@ mod tests {
         assert_eq!(words(RowFormat::Streamed(Format::Arrow), b"ARROW1\0\0"), file);
         assert_eq!(words(parquet, b"a,b\n"), "this is not a Parquet file: its first bytes are different");
         assert_eq!(RowFormat::named("text/html"), None);
-        assert_eq!(words(RowFormat::Streamed(Format::Csv), b" {\"rows\""), "this looks like JSON: send it as application/json");
+        assert_eq!(
+            words(RowFormat::Streamed(Format::Csv), b" {\"rows\""),
+            "this looks like JSON: send it as application/json"
+        );
     }
 
     #[test]
