@@ -95,6 +95,8 @@ async fn every_format_and_every_copy_predicts_the_same() {
     assert_eq!((columns.len(), &columns[0]["column"]), (2, &json!("shop")));
     let increase = |column: &Value| column["permutation"]["loss_increase"].as_f64().unwrap();
     assert!(increase(&columns[0]) > increase(&columns[1]), "{explained}");
+    let page = service.get("/models/shops/try").await.text();
+    assert!(page.contains("<input type=\"text\" id=\"c0\""), "a level is written, not chosen among hundreds: {page}");
 }
 
 #[tokio::test]
@@ -108,11 +110,11 @@ async fn too_many_levels_and_late_texts_are_refused_with_what_to_send() {
         table
     };
     let many = table(5000, &|row| format!("t{}", row % 1600));
-    let refused = service.upload("target=y", many).await.refused(422, "invalid_column");
+    let refused = service.upload("target=y", many).await.refused(422, "invalid_table");
     assert!(refused.to_string().contains("more than 1500 distinct values"), "{refused}");
     // Numbers first, so that the column looks like numbers; most of the later cells are texts.
     let late = table(5000, &|row| if row < 2000 { row.to_string() } else { format!("t{}", row % 20) });
-    let refused = service.upload("target=y", late.clone()).await.refused(422, "invalid_column");
+    let refused = service.upload("target=y", late).await.refused(422, "invalid_table");
     assert!(refused.to_string().contains("categorical=a"), "{refused}");
     let labels = table(3000, &|row| format!("{}", row % 10)).replace("a,y", "y,a");
     let labels = labels.lines().enumerate().fold(String::new(), |text, (row, line)| {
