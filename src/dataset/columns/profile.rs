@@ -21,8 +21,8 @@ pub(super) struct Profile {
     pub(super) unit: PlaceUnit,
     /// Whether another decimal mark can be sent as an option.
     pub(super) takes_decimal: bool,
-    /// Whether eight digits are a date.
-    expects_dates: bool,
+    /// What the upload says: whether eight digits are a date, and numbers are levels.
+    intent: Intent,
     pub(super) missing: u64,
     /// Words that are missing among values and levels among texts.
     pub(super) words: Kept,
@@ -54,20 +54,18 @@ pub(super) struct Profile {
     pub(super) level_cells: u64,
     pub(super) new_levels: u64,
     pub(super) limit: usize,
-    /// Whether the upload says that the cells are levels.
-    pub(super) expects_levels: bool,
-    /// Whether levels were not kept, because the column looked like numbers.
-    cut: bool,
+    /// Cells that were not kept as levels, because the column looked like numbers.
+    unkept: u64,
     pub(super) examples: Vec<String>,
 }
 
 impl Profile {
-    pub(super) fn new(limit: usize, notation: Notation, unit: PlaceUnit, expects_dates: bool) -> Self {
+    pub(super) fn new(limit: usize, notation: Notation, unit: PlaceUnit, intent: Intent) -> Self {
         Self {
             notation,
             unit,
             takes_decimal: true,
-            expects_dates,
+            intent,
             missing: 0,
             words: Kept::default(),
             numbers: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
@@ -91,8 +89,7 @@ impl Profile {
             level_cells: 0,
             new_levels: 0,
             limit,
-            expects_levels: false,
-            cut: false,
+            unkept: 0,
             examples: Vec::new(),
         }
     }
@@ -100,7 +97,7 @@ impl Profile {
     /// Adds one cell.
     pub(super) fn observe(&mut self, line: u64, cell: &str) {
         let mut guess = self.notation.guess(cell);
-        if self.expects_dates
+        if self.intent == Intent::Datetime
             && let Some(instant) = read_compact(cell)
         {
             guess = Guess::Date(instant);
@@ -163,9 +160,10 @@ impl Profile {
     fn add_level(&mut self, cell: &str) {
         const EXAMPLES: usize = 3;
         // Numbers alone need no levels; a lookup for every cell would take longer than all the rest.
-        let may_be_levels = self.expects_levels || self.texts.count + self.zero_led.count + self.too_long.count > 0;
+        let may_be_levels =
+            self.intent == Intent::Categorical || self.texts.count + self.zero_led.count + self.too_long.count > 0;
         if !may_be_levels && self.levels.len() > self.limit.min(NUMBERS_AS_LEVELS) {
-            self.cut = true;
+            self.unkept += 1;
             return;
         }
         self.level_cells += 1;
@@ -184,12 +182,12 @@ impl Profile {
     }
 
     pub(super) fn has_too_many_levels(&self) -> bool {
-        self.cut || self.levels.len() > self.limit
+        self.unkept > 0 || self.levels.len() > self.limit
     }
 
     /// Most distinct texts that the column may have; fewer if it looked like numbers at first.
     pub(super) fn level_limit(&self) -> usize {
-        if self.cut { self.limit.min(NUMBERS_AS_LEVELS) } else { self.limit }
+        if self.unkept > 0 { self.limit.min(NUMBERS_AS_LEVELS) } else { self.limit }
     }
 
     /// Cells that hold something, words for "missing" not counted.
@@ -222,11 +220,8 @@ pub(in crate::dataset) fn profile(
 ) -> Result<Profiled, DatasetError> {
     let (unit, takes_decimal) = (table.unit(), table.take_decimal_option());
     let level_limit = level_limit.min((LEVELS_OF_TABLE / intents.len().max(1)).max(NUMBERS_AS_LEVELS));
-    let profile = |intent: &Intent| Profile {
-        takes_decimal,
-        expects_levels: *intent == Intent::Categorical,
-        ..Profile::new(level_limit, notation.clone(), unit, *intent == Intent::Datetime)
-    };
+    let profile =
+        |intent: &Intent| Profile { takes_decimal, ..Profile::new(level_limit, notation.clone(), unit, *intent) };
     let mut profiles: Vec<Profile> = intents.iter().map(profile).collect();
     let (mut row_count, mut sample) = (0, RowSample::new(intents.len()));
     while table.advance()? {
@@ -250,7 +245,7 @@ mod tests {
     use crate::dataset::{Column, ColumnKind};
 
     fn decide(cells: &[&str], limit: usize, intent: Intent, used: Use) -> Decided {
-        let mut profile = Profile::new(limit, Notation::default(), PlaceUnit::Line, intent == Intent::Datetime);
+        let mut profile = Profile::new(limit, Notation::default(), PlaceUnit::Line, intent);
         for (index, cell) in cells.iter().enumerate() {
             profile.observe(index as u64 + 2, cell);
         }

@@ -114,15 +114,16 @@ impl Encoding {
                 ColumnKind::Date => DateParts::Date.write(code, target),
                 ColumnKind::Datetime => DateParts::DateAndTime.write(code, target),
                 ColumnKind::Text => {}
-                ColumnKind::Categorical => match &column.signs {
-                    Some(signs) => signs.write(code, target),
-                    None => {
+                ColumnKind::Categorical => {
+                    if let Some(signs) = &column.signs {
+                        signs.write(code, target);
+                    } else {
                         target.fill(0.0);
                         if code >= 0.0 {
                             target[code as usize] = 1.0;
                         }
                     }
-                },
+                }
             }
             at += width;
         }

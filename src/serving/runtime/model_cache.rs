@@ -258,7 +258,6 @@ fn is_same(left: &ModelVersion, right: &ModelVersion) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::input_drift::InputDrift;
     use super::*;
     use crate::model::decode;
     use crate::storage::database::Database;
