@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages clean image test-docker reproduce
+.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile mutations fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages bench-uploads clean image test-docker reproduce
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -8,9 +8,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 BINARY  := target/release/bochner
 TESTED  := target/debug/bochner
 
-# How much `make faults`, `make hostile` and `make fuzz` do.
+# How much `make faults`, `make hostile`, `make mutations` and `make fuzz` do.
 ROUNDS   ?= 1000
 REQUESTS ?= 1000000
+FILES    ?= 10000
 SECONDS  ?= 20
 
 help: ## Show what can be made
@@ -72,6 +73,10 @@ faults: deps ## Kill a service ROUNDS times (1000) at random moments, and cut it
 hostile: deps ## Send REQUESTS (1000000) hostile requests to a service on this machine; answers, memory and descriptors are printed
 	BOCHNER_HOSTILE_REQUESTS=$(REQUESTS) cargo test --locked --test hostile -- --nocapture
 
+mutations: deps target/clients/installed ## Upload FILES (10000) damaged Parquet and Arrow files; answers are counted, and the memory of the service is checked
+	cargo test --locked --no-run --quiet
+	BOCHNER_BINARY=$(TESTED) BOCHNER_MUTATIONS=$(FILES) target/clients/bin/python -B -m pytest -rP -p no:cacheprovider tests/clients/test_uploads.py -k damaged
+
 fuzz: deps ## Fuzz every parser for SECONDS (20) each; the first run builds everything with coverage
 	@sh scripts/install-deps.sh fuzz
 	@sh fuzz/run.sh $(SECONDS)
@@ -110,6 +115,9 @@ bench-serving: deps ## Requests per second, latency and memory of serving, again
 
 bench-pages: build ## Milliseconds of each page of the console with 1,000 models and 10,000 jobs
 	python3 -B benches/pages/run.py --binary $(BINARY)
+
+bench-uploads: build target/clients/installed ## Seconds and peak memory of the same 1,000,000 x 20 table uploaded as CSV, JSON lines, Arrow and Parquet
+	target/clients/bin/python -B benches/uploads/run.py --binary $(BINARY)
 
 bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHNER_DATA=folder for classifiers, exact solves and certificates
 	test -x target/peers/bin/python || python3 -m venv target/peers

@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 
 seconds=${1:-20}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- csv json ndjson arrow scoring frame artifact query keys
+[ $# -gt 0 ] || set -- csv json ndjson arrow scoring frame artifact query keys cells upload
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

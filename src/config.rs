@@ -143,9 +143,9 @@ pub struct Config {
     #[arg(long, env = "BOCHNER_MAX_CELLS", default_value_t = 1 << 30, value_parser = at_least_one)]
     pub max_cells: usize,
 
-    /// Most distinct values of a text column. Protects models from columns that are identifiers: each value becomes an
-    /// input of its own.
-    #[arg(long, env = "BOCHNER_MAX_LEVELS", default_value_t = 1000, value_parser = at_least_one)]
+    /// Most distinct values of a text column; in tables of more than 100 columns fewer, so that there are at most a million
+    /// or 1,000 a column. Protects memory: models keep every value.
+    #[arg(long, env = "BOCHNER_MAX_LEVELS", default_value_t = 10_000, value_parser = at_least_one)]
     pub max_levels: usize,
 
     /// Largest JSON request body. Protects memory: the whole body is held in memory.

@@ -272,6 +272,7 @@ impl Observer for ControlObserver<'_> {
             Stage::Certify => JobStage::Certify,
             Stage::Compare => JobStage::Compare,
             Stage::CrossValidate => JobStage::CrossValidate,
+            Stage::LearningCurve => JobStage::LearningCurve,
         };
         self.0.progress(stage, fraction);
     }

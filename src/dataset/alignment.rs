@@ -86,7 +86,7 @@ fn recode(position: usize, column: &Column, wanted: &InputColumn) -> Result<Reco
         let (name, have, need) = (&column.name, kind(column.kind), kind(wanted.kind));
         return Err(format!("column '{name}' holds {have}; the model was trained on {need}"));
     }
-    let known = |level: &String| wanted.levels.iter().position(|known| known == level);
+    let known = |level: &String| wanted.levels.binary_search(level).ok();
     if let Some(level) = column.levels.iter().find(|level| known(level).is_none()) {
         let name = &column.name;
         return Err(format!("column '{name}' has the level '{level}', which the training data did not have"));
@@ -143,7 +143,7 @@ mod tests {
 
     fn input(name: &str, levels: &[&str]) -> InputColumn {
         let Column { name, kind, levels, .. } = column(name, levels);
-        InputColumn { name, kind, levels, notation: Notation::default() }
+        InputColumn { name, kind, levels, signs: None, notation: Notation::default() }
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod table;
 /// Inputs, targets and the weight column.
 mod roles;
 
-/// Raw rows to numeric inputs: one-hot levels, missing cells.
+/// Raw rows to numeric inputs: one-hot levels, signs of levels, missing cells.
 mod encoding;
 
 /// Centring and scaling of encoded inputs.
@@ -60,12 +60,13 @@ mod upkeep;
 pub use alignment::Alignment;
 pub use cells::{DateOrder, DateParts, DecimalMark, Notation, Reading, format_instant};
 pub use columns::ColumnOptions;
-pub use encoding::{Cell, Encoding, EncodingError, InputColumn};
+pub use encoding::{Cell, Encoding, EncodingError, InputColumn, LEVEL_INPUTS, LevelSigns, MOST_INDICATORS};
 pub use error::{DatasetError, Place, PlaceUnit};
 pub use expansion::COMPRESSION_RATIO;
 pub(crate) use formats::columnar::ColumnarTable;
 pub use formats::columnar::{ColumnarFormat, ReadFailure, read_columns, restrict};
 pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
+pub(crate) use formats::upload_format::FileCompression;
 pub use formats::upload_format::UploadFormat;
 pub use moment_sums::{MOMENT_BYTES, MomentSums};
 pub use parts::{

@@ -56,6 +56,8 @@ pub enum JobStage {
     Compare,
     /// Trains and tests on one fold after the other.
     CrossValidate,
+    /// Trains and tests with fewer rows.
+    LearningCurve,
     /// Stores the model and makes it available.
     Publish,
 }
@@ -74,6 +76,7 @@ impl JobStage {
             Self::Certify => "certify",
             Self::Compare => "compare",
             Self::CrossValidate => "cross_validate",
+            Self::LearningCurve => "learning_curve",
             Self::Publish => "publish",
         }
     }

@@ -1,7 +1,7 @@
 //! The description of a model, the same in the service and on the command line.
 
 use super::{ColumnRange, FittedModel, Head};
-use crate::dataset::{ColumnKind, DateParts, InputColumn, format_instant};
+use crate::dataset::{ColumnKind, DateParts, InputColumn, LEVEL_INPUTS, format_instant};
 use crate::features::Kernel;
 use crate::theory::RowAccess;
 use crate::theory::papers::rudi_rosasco::calibrated_factor;
@@ -23,6 +23,7 @@ impl FittedModel {
             report.extend(self.metric.as_ref().map(|metric| ("metric".to_owned(), metric.to_json(names))));
             report.extend(self.selection_report().map(|selection| ("selection".to_owned(), selection)));
             report.extend(self.cross_validation.as_ref().map(|found| ("cross_validation".to_owned(), found.to_json())));
+            report.extend(self.learning_curve.as_ref().map(|found| ("learning_curve".to_owned(), found.to_json(self))));
             let spec: Value = serde_json::from_str(&self.spec).unwrap_or_default();
             let split = if spec["split"].is_object() { spec["split"].clone() } else { json!({"by": "random"}) };
             report.insert("split".to_owned(), split);
@@ -76,6 +77,9 @@ fn columns(model: &FittedModel) -> Vec<Value> {
             let is_date = matches!(column.kind, ColumnKind::Date | ColumnKind::Datetime);
             let end = |end: f64| if is_date { json!(format_instant(end)) } else { json!(end) };
             described["range"] = json!({"low": end(low), "high": end(high)});
+        }
+        if let Some(signs) = &column.signs {
+            described["signs"] = json!({"inputs": LEVEL_INPUTS, "rare_levels": signs.rare_count()});
         }
         described
     };
@@ -134,6 +138,11 @@ fn example_row(model: &FittedModel) -> Vec<Value> {
             json!(days.map(|days| format_instant((days * 86_400.0).round())))
         }
         ColumnKind::Text => Value::Null,
+        ColumnKind::Categorical if column.signs.is_some() => {
+            let means: Vec<f64> = fill.by_ref().take(LEVEL_INPUTS).copied().collect();
+            let most = column.signs.as_ref().and_then(|signs| signs.nearest_to(&means));
+            json!(most.or(Some(0)).and_then(|level| column.levels.get(level)))
+        }
         ColumnKind::Categorical => {
             let shares = fill.by_ref().take(column.levels.len());
             let most = shares.enumerate().max_by(|left, right| left.1.total_cmp(right.1));

@@ -2,7 +2,7 @@
 
 use super::{
     ColumnRanges, CrossValidation, ErrorBars, Explanations, FeatureTrials, FitReport, Function, Head, HeldOutSample,
-    InputPipeline, MetricReport, SearchReport, Selection, Spread, TargetCoding,
+    InputPipeline, LearningCurve, MetricReport, SearchReport, Selection, Spread, TargetCoding,
 };
 use crate::features::{FeatureMap, Kernel, MapKind, Precision};
 use crate::solver::{ExactSolve, PackedGram};
@@ -68,6 +68,8 @@ pub struct FittedModel {
     pub held_out: Option<HeldOutSample>,
     /// Errors over folds, if asked for.
     pub cross_validation: Option<CrossValidation>,
+    /// Errors of trainings on fewer rows, if asked for.
+    pub learning_curve: Option<LearningCurve>,
     /// δ of the guarantees.
     pub failure_probability: f64,
     /// What the guarantees are computed from.

@@ -1,6 +1,6 @@
 //! Raw rows to scaled inputs: the same code in training and in serving.
 
-use crate::dataset::{ColumnKind, ColumnMoments, Encoding, Scaling};
+use crate::dataset::{ColumnKind, ColumnMoments, Encoding, Scaling, ScalingRule};
 use crate::linalg::checkpoint;
 use ndarray::Array2;
 
@@ -24,6 +24,19 @@ pub struct InputPipeline {
 }
 
 impl InputPipeline {
+    /// The pipeline of a scaling rule on inputs with these moments, without a metric. The signs of a column with many
+    /// levels are 64 inputs; scaled, they count as much as four.
+    pub fn fit(encoding: &Encoding, rule: ScalingRule, moments: &[ColumnMoments]) -> Self {
+        const WEIGHT_OF_SIGNS: f64 = 0.25; // √(4/64)
+        let mut scaling = Scaling::fit(rule, moments);
+        for (column, range) in encoding.columns.iter().zip(encoding.input_ranges()) {
+            if column.signs.is_some() && rule != ScalingRule::None {
+                scaling.factor[range].iter_mut().for_each(|factor| *factor *= WEIGHT_OF_SIGNS);
+            }
+        }
+        Self { encoding: encoding.clone(), scaling, metric_root: None }
+    }
+
     /// d.
     pub fn input_dim(&self) -> usize {
         self.scaling.factor.len()
@@ -162,6 +175,7 @@ mod tests {
             name: name.into(),
             kind,
             levels: levels.iter().map(|&level| level.into()).collect(),
+            signs: None,
             notation: Notation::default(),
         };
         Encoding {

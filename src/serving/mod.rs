@@ -32,13 +32,14 @@ mod formats;
 
 pub use answer::Answer;
 pub use flags::RowFlags;
-pub use formats::{AnswerWriter, Format, JsonRequest, Once, RowFormat, RowReader, RowScan, ScoringRequest};
+pub use formats::{AnswerWriter, Format, Guess, JsonRequest, Once, RowFormat, RowReader, RowScan, ScoringRequest};
 pub use formats::{read_request, read_small, skip};
 pub use outputs::{Output, OutputPlace, OutputRequest, Outputs};
 pub use refusal::{FAR_OUT, Refusal, RefusalCode, refuse_not_finite};
 pub use request_rows::{CellError, RequestRows};
 pub use row_locations::RowLocations;
 pub use runtime::batcher::{BatchError, BatchLimits, Batcher};
+pub use runtime::input_drift::{ColumnDrift, DriftReport, InputDrift};
 pub use runtime::model_cache::{ModelCache, ModelCacheError, ReadyModel};
 pub use runtime::pool::PredictionPool;
 pub use runtime::warm_up::{NotReady, make_ready};

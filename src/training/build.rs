@@ -5,11 +5,11 @@ use super::assess::comparison::Comparison;
 use super::assess::evidence::{FittedRows, evidence};
 use super::fit::{Fit, Learned};
 use super::rows::run::Run;
+use super::train::Repetitions;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Part};
 use crate::model::{
-    ColumnRanges, CrossValidation, FeatureTrials, FitReport, FittedModel, InputPipeline, MetricReport, SearchReport,
-    Selection,
+    ColumnRanges, FeatureTrials, FitReport, FittedModel, InputPipeline, MetricReport, SearchReport, Selection,
 };
 use crate::theory::{Evidence, PoolEvidence};
 
@@ -47,8 +47,7 @@ pub(super) struct ModelParts<'a> {
     pub(super) chosen: (Option<Selection>, Option<PoolEvidence>),
     /// How rows settled the count or the sampling, if they did.
     pub(super) trials: Option<FeatureTrials>,
-    /// If the spec asks for one.
-    pub(super) cross_validation: Option<CrossValidation>,
+    pub(super) repetitions: Repetitions,
     pub(super) warnings: Vec<String>,
 }
 
@@ -110,7 +109,8 @@ impl ModelParts<'_> {
             search: self.search,
             explanations: assessment.explanations,
             held_out: assessment.held_out,
-            cross_validation: self.cross_validation,
+            cross_validation: self.repetitions.cross_validation,
+            learning_curve: self.repetitions.learning_curve,
             failure_probability: spec.guarantees.delta,
             evidence: Some(evidence),
             measured,

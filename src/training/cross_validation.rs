@@ -6,10 +6,10 @@ use super::rows::parted_rows::PartedRows;
 use super::rows::parting::SplitKeys;
 use super::rows::run::Run;
 use super::stage::{Clock, Observer, Stage, TrainError};
-use super::train::{Resources, train_on};
+use super::train::{Repetitions, Resources, train_on};
 use super::{GuaranteeSpec, LambdaRule, TrainSpec};
 use crate::dataset::{Part, Rows, Schema, Task};
-use crate::model::{CrossValidation, ErrorReport, FittedModel, Fold, Measure};
+use crate::model::{CrossValidation, FittedModel, Fold};
 
 /// Trains and tests once for each fold, if the spec asks for it. A row is never among those that its own prediction was
 /// fitted, scaled or searched on.
@@ -38,9 +38,10 @@ pub(super) fn cross_validate(
             *part = Part::Ignored; // rows without a target take part in scaling
         }
         left.check_labels(rows, (schema, spec), &parts)?;
-        let within = Within { observer, start: number as f64 / count as f64 };
+        let within = Within { observer, stage: Stage::CrossValidate, start: number as f64 / count as f64 };
         let training = PartedRows::new(rows, spec.roles(schema), parts);
-        let model = train_on(training, (schema, ""), spec, None, resources, &within, Clock::start())?.model;
+        let model =
+            train_on(training, (schema, ""), spec, Repetitions::default(), resources, &within, Clock::start())?.model;
         let tests = |row| if is_test(row) { Part::Validation } else { Part::Ignored };
         let tests = (0..rows.row_count()).map(tests).collect();
         let rows = PartedRows::new(rows, spec.roles(schema), tests);
@@ -63,6 +64,7 @@ fn of_a_fold(spec: &TrainSpec, task: Task) -> TrainSpec {
         updatable: false,
         explanations: false,
         cross_validation: None,
+        learning_curve: false,
         guarantees: GuaranteeSpec { exact_rows: 0, ..spec.guarantees },
         ..spec.clone()
     }
@@ -73,30 +75,21 @@ fn test(rows: PartedRows, model: &FittedModel, threads: usize, observer: &dyn Ob
     let run = Run::new(rows, threads, observer);
     let function = ScoredFunction::new(model.function());
     let unknown = vec![f64::NAN; model.intercepts.len()]; // of training errors, which are left out
-    let scores = match errors(&run, &function, &model.head, &unknown)? {
-        ErrorReport::Numbers(found) => vec![
-            (Measure::Mse, found.validation_mse),
-            (Measure::R2, found.validation_r2),
-            (Measure::Mae, found.validation_mae),
-        ],
-        ErrorReport::Labels(found) => vec![
-            (Measure::Accuracy, found.validation_accuracy),
-            (Measure::BalancedAccuracy, found.validation_balanced_accuracy),
-            (Measure::LogLoss, found.validation_log_loss),
-        ],
-    };
+    let scores = errors(&run, &function, &model.head, &unknown)?.scores();
     Ok(Fold { training_rows: model.report.training_rows, test_rows: run.rows.count(Part::Validation), scores })
 }
 
-/// One fold, as part of the whole.
-struct Within<'a> {
-    observer: &'a dyn Observer,
-    start: f64,
+/// One training of several, as part of the whole.
+pub(super) struct Within<'a> {
+    pub(super) observer: &'a dyn Observer,
+    /// The stage that all of them are.
+    pub(super) stage: Stage,
+    pub(super) start: f64,
 }
 
 impl Observer for Within<'_> {
     fn progress(&self, _: Stage, _: f64) {
-        self.observer.progress(Stage::CrossValidate, self.start);
+        self.observer.progress(self.stage, self.start);
     }
 
     fn should_stop(&self) -> bool {

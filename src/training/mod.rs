@@ -33,6 +33,9 @@ mod plan_request;
 /// The same training on all folds but one.
 mod cross_validation;
 
+/// The error by the number of training rows.
+mod learning_curve;
+
 /// Adds rows to a fitted model.
 mod update;
 

@@ -25,6 +25,8 @@ pub enum Stage {
     Compare,
     /// Trains on all folds but one, and tests on that one.
     CrossValidate,
+    /// Trains on fewer rows, and tests on the held-out ones.
+    LearningCurve,
 }
 
 impl Stage {
@@ -40,6 +42,7 @@ impl Stage {
             Self::Certify => "certify",
             Self::Compare => "compare",
             Self::CrossValidate => "cross_validate",
+            Self::LearningCurve => "learning_curve",
         }
     }
 }

@@ -17,6 +17,7 @@ use super::fit::lambda_choice::LambdaChoice;
 use super::fit::predicted_targets::PredictedTargets;
 use super::fit::ridge::fit;
 use super::fit::search::CodedRows;
+use super::learning_curve::learning_curve;
 use super::rows::parted_rows::PartedRows;
 use super::rows::parting::SplitKeys;
 use super::rows::run::Run;
@@ -25,7 +26,7 @@ use super::warnings::warnings;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Schema};
 use crate::features::{ChosenBy, FeatureMap};
-use crate::model::{ColumnRanges, CrossValidation, SearchReport};
+use crate::model::{ColumnRanges, CrossValidation, LearningCurve, SearchReport};
 
 /// What a training run may use.
 #[derive(Debug, Clone, Copy)]
@@ -73,9 +74,21 @@ pub fn train(
     if cross_validation.is_some() {
         clock.lap(Stage::CrossValidate);
     }
+    let learning_curve = learning_curve(rows, schema, spec, (&keys, &parts), resources, observer)?;
+    if learning_curve.is_some() {
+        clock.lap(Stage::LearningCurve);
+    }
     drop(keys);
     let rows = PartedRows::new(rows, spec.roles(schema), parts);
-    train_on(rows, (schema, dataset), spec, cross_validation, resources, observer, clock)
+    let repetitions = Repetitions { cross_validation, learning_curve };
+    train_on(rows, (schema, dataset), spec, repetitions, resources, observer, clock)
+}
+
+/// What the same training on other rows told, where the spec asks for it.
+#[derive(Default)]
+pub(super) struct Repetitions {
+    pub(super) cross_validation: Option<CrossValidation>,
+    pub(super) learning_curve: Option<LearningCurve>,
 }
 
 /// Trains on rows that are split already.
@@ -83,15 +96,15 @@ pub(super) fn train_on(
     rows: PartedRows,
     (schema, dataset): (&Schema, &str),
     spec: &TrainSpec,
-    cross_validation: Option<CrossValidation>,
+    repetitions: Repetitions,
     resources: Resources,
     observer: &dyn Observer,
     mut clock: Clock,
 ) -> Result<Trained, TrainError> {
     observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
-    let encoding = Encoding::of(schema, &spec.roles(schema));
     let run = Run::new(rows, resources.threads, observer);
+    let encoding = run.join_rare(Encoding::of(schema, &spec.roles(schema)))?;
     let columns = (schema, &encoding);
     let design = ChoosingRows::design(&run, columns, spec)?;
     let training = ChoosingRows::of(run, columns, spec, "training")?;
@@ -158,7 +171,7 @@ pub(super) fn train_on(
         base: None,
         chosen: (selection, pool),
         trials,
-        cross_validation,
+        repetitions,
         warnings,
     };
     let candidate_seconds = candidate_seconds.unwrap_or_default();

@@ -11,6 +11,7 @@ use super::rows::parted_rows::{PartedRows, groups};
 use super::rows::run::Run;
 use super::spec::check_dataset::check_weight;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
+use super::train::Repetitions;
 use super::{LambdaRule, TrainSpec};
 use crate::dataset::{Alignment, ColumnMoments, HeldOut, Part, Rows, Schema, Task, split};
 use crate::model::{ColumnRanges, FittedModel, MissingRule};
@@ -107,7 +108,7 @@ pub fn update(
         base: Some(BaseVersion { version: base_version, added_rows, design_rows: model.report.design_rows }),
         chosen: (model.selection.clone(), pool),
         trials: model.trials.clone(),
-        cross_validation: None,
+        repetitions: Repetitions::default(),
         warnings: vec![NEW_ROWS.to_owned()],
     };
     Ok(Trained { model: parts.build(inputs.clone()), stage_seconds: clock.laps, candidate_seconds: Vec::new() })

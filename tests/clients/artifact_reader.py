@@ -66,7 +66,7 @@ def sections(file):
     while at < len(payload):
         tag, flags, length = SECTION.unpack_from(payload, at)
         at += SECTION.size
-        if flags & REQUIRED and tag not in (b"HEAD", b"INPT", b"FEAT", b"SCAL", b"WGHT"):
+        if flags & REQUIRED and tag not in (b"HEAD", b"INPT", b"FEAT", b"SCAL", b"WGHT", b"SIGN"):
             raise ValueError(f"section {tag} is required and not known")
         found[tag.decode()] = Content(payload[at : at + length])
         at += length
@@ -87,7 +87,10 @@ class Model:
         if "SCAL" in found:
             factors, _ = found["SCAL"].numbers(), found["SCAL"].f64()
             self.scales = np.tile(factors, 2 if self.map == "pair" else 1)
-        for tag in ("HEAD", "INPT", "FEAT", "SCAL", "WGHT"):
+        self.signs = [None] * len(self.columns)
+        if "SIGN" in found:
+            self._read_signs(found["SIGN"])
+        for tag in ("HEAD", "INPT", "FEAT", "SCAL", "WGHT", "SIGN"):
             if tag in found:
                 found[tag].end()
 
@@ -103,6 +106,11 @@ class Model:
         self.columns = [(inputs.text(), inputs.u32(), inputs.texts()) for _ in range(inputs.u64())]
         self.fill, self.offset, self.factor = inputs.numbers(), inputs.numbers(), inputs.numbers()
         self.refuses_missing = inputs.u32() == 1
+
+    def _read_signs(self, signs):
+        number = lambda: signs.optional(signs.u64)
+        column = lambda: ([number() for _ in range(signs.u64())], number())
+        self.signs = [signs.optional(column) for _ in range(signs.u64())]
 
     def _read_features(self, features):
         self.kernel, parameters = KERNELS[features.u32()]
@@ -133,8 +141,11 @@ class Model:
 
     def _inputs(self, row):
         inputs = []
-        for cell, (_, kind, levels) in zip(row, self.columns, strict=True):
-            if cell is None:
+        for cell, (_, kind, levels), signs in zip(row, self.columns, self.signs, strict=True):
+            if signs is not None:
+                own = signs[0][levels.index(cell)] if cell in levels else None
+                inputs += [np.nan] * 64 if cell is None else signs_of(own if own is not None else signs[1])
+            elif cell is None:
                 inputs += [np.nan] * (len(levels) if kind == 2 else 1)
             else:
                 inputs += [float(cell == level) for level in levels] if kind == 2 else [float(cell)]
@@ -163,6 +174,11 @@ class Model:
         if self.kernel == "cauchy":
             return np.prod(1 / (1 + ((left - right) / self.parameters[0]) ** 2), axis=2)
         raise NotImplementedError(f"the kernel {self.kernel}")
+
+
+def signs_of(number):
+    """The 64 inputs of a level."""
+    return [0.0] * 64 if number is None else [0.125 if number >> bit & 1 else -0.125 for bit in range(64)]
 
 
 def structured(inputs, norms, signs):

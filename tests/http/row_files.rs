@@ -152,3 +152,43 @@ async fn a_json_upload_with_decimal_commas_is_not_advised_an_option_that_it_lack
     let detail = answer.refused(422, "invalid_column")["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("Send decimal=comma, or send categorical=area"), "{detail}");
 }
+
+/// Bodies without a content type, and with one that says nothing, are recognised by their first bytes.
+#[tokio::test]
+async fn bodies_without_a_type_are_recognised() {
+    let service = Service::with_model().await;
+    let expected = service.post(PREDICT, &json!({"rows": rows()})).await.ok(200)["predictions"].clone();
+    let csv = "colour,x,even\ngreen,0.3,true\nred,,false\nblue,0.30000000000000004,true\n";
+    let ndjson = "{\"x\": 0.3, \"colour\": \"green\", \"even\": true}\n{\"colour\": \"red\", \"x\": null, \"even\": false}\n\
+                  {\"x\": 0.30000000000000004, \"colour\": \"blue\", \"even\": true}\n";
+    for body in [
+        parquet_file(&batch()),
+        arrow_file(&batch()),
+        csv.into(),
+        csv.replace(',', "\t").into(),
+        ndjson.into(),
+        json!({"strict": false, "rows": rows()}).to_string().into(),
+        json!({"rows": rows()}).to_string().into(),
+    ] {
+        for media_type in [None, Some("application/octet-stream")] {
+            let mut request = Request::post(PREDICT).header("accept", "application/json");
+            if let Some(media_type) = media_type {
+                request = request.header("content-type", media_type);
+            }
+            let answer = service.send(request.body(Body::from(body.clone())).unwrap()).await;
+            let shown = String::from_utf8_lossy(&body[..20.min(body.len())]).into_owned();
+            assert_eq!(answer.ok(200)["predictions"], expected, "{media_type:?} {shown}");
+        }
+    }
+    for (body, words) in [
+        (&b"1 1:0.5 2:3\n"[..], "this looks like LIBSVM"),
+        (&[0x1f, 0x8b, 8, 0, 0][..], "send it with content-encoding gzip"),
+    ] {
+        let answer = service.send(Request::post(PREDICT).body(Body::from(body)).unwrap()).await;
+        assert!(answer.status.as_u16() == 422 && answer.text().contains(words), "{}", answer.text());
+    }
+    let wrong = send(&service, "text/csv", "application/json", b"{\"rows\": [[1]]}".to_vec()).await;
+    assert!(wrong.text().contains("this looks like JSON: send it as application/json"), "{}", wrong.text());
+    let empty = service.send(Request::post(PREDICT).body(Body::empty()).unwrap()).await;
+    empty.refused(400, "empty_body");
+}

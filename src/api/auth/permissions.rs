@@ -24,7 +24,7 @@ const TRAIN: Access = Access::OneOf(Scopes::of(&[Scope::Train]));
 const ADMIN: Access = Access::OneOf(Scopes::of(&[Scope::Admin]));
 
 /// Every route. Those that predict come first, since they are looked up most often.
-const PERMISSIONS: [(&str, &str, Access); 67] = [
+const PERMISSIONS: [(&str, &str, Access); 69] = [
     ("POST", "/api/v1/models/{model}/predict", PREDICT),
     ("POST", "/api/v1/models/{model}/versions/{version}/predict", PREDICT),
     ("POST", "/v2/models/{model}/infer", PREDICT),
@@ -57,6 +57,7 @@ const PERMISSIONS: [(&str, &str, Access); 67] = [
     ("GET", "/api/v1/models/{model}/versions/{version}/artifact", READ),
     ("GET", "/api/v1/models/{model}/guarantees", READ),
     ("GET", "/api/v1/models/{model}/spectrum", READ),
+    ("GET", "/api/v1/models/{model}/drift", READ),
     ("GET", "/api/v1/models/{model}/explanations", READ),
     ("GET", "/api/v1/models/{model}/versions/{version}", READ),
     ("DELETE", "/api/v1/models/{model}/versions/{version}", ADMIN),
@@ -64,6 +65,7 @@ const PERMISSIONS: [(&str, &str, Access); 67] = [
     ("GET", "/api/v1/models/{model}/versions/{version}/onnx", READ),
     ("GET", "/api/v1/models/{model}/versions/{version}/explanations", READ),
     ("GET", "/api/v1/models/{model}/versions/{version}/spectrum", READ),
+    ("GET", "/api/v1/models/{model}/versions/{version}/drift", READ),
     ("GET", "/api/v1/models/{model}/plots", READ),
     ("GET", "/api/v1/models/{model}/plots/{plot}", READ),
     ("GET", "/api/v1/models/{model}/versions/{version}/plots", READ),

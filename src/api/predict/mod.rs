@@ -9,6 +9,9 @@ mod pipeline;
 /// JSON at `/api/v1/models/{model}/predict`.
 mod native;
 
+/// The first bytes of a body whose content type does not say what it is.
+mod beginning;
+
 /// Tables at `/api/v1/models/{model}/predict`.
 mod tables;
 

@@ -1,5 +1,6 @@
 //! `/api/v1/models/{model}/predict`: JSON here, other formats in `tables`.
 
+use super::beginning::{is_generic, peek};
 use super::pipeline::{Answered, Decoded, Decoder, Encoder, PredictionRequest, run, typed};
 use super::tables::answer_table;
 use crate::api::http::accept::accepted_format;
@@ -9,8 +10,8 @@ use crate::api::http::extract::QueryFields;
 use crate::dataset::{CsvOptions, parse_delimiter};
 use crate::model::FittedModel;
 use crate::serving::{
-    Answer, AnswerWriter, Format, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal, RowFormat,
-    RowScan, read_request,
+    Answer, AnswerWriter, Format, Guess, JsonRequest, OutputPlace, OutputRequest, Outputs, ReadyModel, Refusal,
+    RowFormat, RowScan, read_request,
 };
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -21,7 +22,16 @@ use std::time::Duration;
 const BYTES_PER_ROW: usize = 64;
 
 pub(super) async fn answer(request: &PredictionRequest<'_>, body: Body) -> Result<Answered, ApiError> {
-    let options = Options::read(&QueryFields::read(&request.parts.uri)?, &request.parts.headers)?;
+    let PredictionRequest { parts, deadline, .. } = *request;
+    let query = QueryFields::read(&parts.uri)?;
+    let media_type = media_type(&parts.headers);
+    let (guess, body) = if is_generic(&media_type) {
+        let (beginning, body) = Box::pin(peek(&parts.headers, body, deadline)).await?;
+        (RowFormat::guess(&beginning)?, body)
+    } else {
+        (Guess::of(named_format(&media_type)?), body)
+    };
+    let options = Options::read(&query, &parts.headers, guess)?;
     match options.input {
         RowFormat::Streamed(Format::Json) => {
             let max_rows = request.state.config.max_prediction_rows;
@@ -43,10 +53,10 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn read(query: &QueryFields, headers: &HeaderMap) -> Result<Self, ApiError> {
+    fn read(query: &QueryFields, headers: &HeaderMap, guess: Guess) -> Result<Self, ApiError> {
         query.check(&["outputs", "top_k", "delta", "strict", "header", "delimiter"])?;
-        let input = input_format(&media_type(headers))?;
-        let delimiter = query.text("delimiter").map_or(Ok(b','), parse_delimiter)?;
+        let Guess { format: input, delimiter } = guess;
+        let delimiter = query.text("delimiter").map_or(Ok(delimiter), parse_delimiter)?;
         let names = query.text("outputs").map(|list| list.split(',').map(|name| name.trim().to_owned()).collect());
         Ok(Self {
             input,
@@ -69,11 +79,7 @@ impl Options {
     }
 }
 
-/// The format of a content type. Many clients send JSON without one.
-fn input_format(media_type: &str) -> Result<RowFormat, ApiError> {
-    if media_type.is_empty() {
-        return Ok(RowFormat::Streamed(Format::Json));
-    }
+fn named_format(media_type: &str) -> Result<RowFormat, ApiError> {
     RowFormat::named(media_type).ok_or_else(|| ApiError::unsupported_media_type(media_type, &RowFormat::media_types()))
 }
 

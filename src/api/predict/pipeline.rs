@@ -157,6 +157,7 @@ pub(super) async fn score(
     let (extras, row_count) = (outputs.extras(), rows.len());
     let (unknown_levels, missing_cells) = (rows.unknown_levels, rows.missing_cells);
     let is_table = source == RowSource::TableBlock;
+    model.drift.observe(model.predictor.model(), rows.rows());
     let predictions = if !is_table && row_count * model.predictor.operations_per_row(extras) <= INLINE_WORK {
         let rows: Vec<&[f64]> = rows.rows().collect();
         let predictions = model.predictor.compute(&rows, extras);

@@ -1,5 +1,8 @@
 //! `/api/v1/models`.
 
+/// What requests were about.
+pub(crate) mod drift;
+
 /// Sorted, in pages.
 pub(crate) mod listing;
 

@@ -17,6 +17,9 @@ const STRAY_PERCENT: u64 = 5;
 /// Blanks per text from which on texts are sentences.
 const BLANKS_OF_SENTENCES: u64 = 3;
 
+/// Most labels of a classification: each is an output of its own.
+const MOST_LABELS: usize = 1000;
+
 /// What the column is used for, as far as it decides its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
@@ -246,14 +249,29 @@ impl Profile {
             let detail = "NaN and infinities cannot be labels; leave the cell empty if the label is missing";
             return Err(DatasetError::at(*line, Some(name), detail));
         }
+        if self.has_too_many_levels() || self.levels.len() > MOST_LABELS {
+            let limit = self.level_limit().min(MOST_LABELS);
+            return Err(DatasetError::column(
+                name,
+                format!("more than {limit} distinct labels; predict it as a number, or choose another target"),
+            ));
+        }
         self.categorical(name)
     }
 
     fn categorical(self, name: &str) -> Result<Column, DatasetError> {
         let mut column = self.column(name, ColumnKind::Categorical, None);
-        let limit = self.limit;
         if self.has_too_many_levels() {
+            let limit = self.level_limit();
             return Err(match self.texts.first.first() {
+                Some((line, cell)) if limit < self.limit => DatasetError::at(
+                    *line,
+                    Some(name),
+                    format!(
+                        "'{cell}' makes this a text column, and it has more than {limit} distinct values; correct the cell, \
+                         send categorical={name} if the numbers are levels too, or leave the column out with ignore={name}"
+                    ),
+                ),
                 Some((line, cell)) => DatasetError::at(
                     *line,
                     Some(name),
@@ -262,9 +280,18 @@ impl Profile {
                          correct the cell, or leave the column out with ignore={name}"
                     ),
                 ),
+                None if limit < self.limit => DatasetError::column(
+                    name,
+                    format!(
+                        "more than {limit} distinct values that may be levels; send categorical={name}, numeric={name} or \
+                         ignore={name}"
+                    ),
+                ),
                 None => DatasetError::column(
                     name,
-                    format!("more than {limit} distinct labels; predict it as a number, or choose another target"),
+                    format!(
+                        "more than {limit} distinct levels; read it as numbers, or leave it out with ignore={name}"
+                    ),
                 ),
             });
         }

@@ -7,6 +7,13 @@ use crate::dataset::quality::RowSample;
 use crate::dataset::{DatasetError, DateOrder, DecimalMark, Notation, PlaceUnit};
 use std::collections::BTreeMap;
 
+/// Distinct numbers that are also kept as texts, in case that the column turns out to hold levels. A column with more is
+/// numbers, unless the upload says otherwise. Protects memory, and time: most columns of numbers have far more.
+const NUMBERS_AS_LEVELS: usize = 1000;
+
+/// Levels of all columns together, where columns are so many that each could not have the most.
+const LEVELS_OF_TABLE: usize = 1_000_000;
+
 /// Counts of a column, gathered cell by cell.
 pub(super) struct Profile {
     pub(super) notation: Notation,
@@ -14,8 +21,8 @@ pub(super) struct Profile {
     pub(super) unit: PlaceUnit,
     /// Whether another decimal mark can be sent as an option.
     pub(super) takes_decimal: bool,
-    /// Whether eight digits are a date.
-    expects_dates: bool,
+    /// What the upload says: whether eight digits are a date, and numbers are levels.
+    intent: Intent,
     pub(super) missing: u64,
     /// Words that are missing among values and levels among texts.
     pub(super) words: Kept,
@@ -47,19 +54,21 @@ pub(super) struct Profile {
     pub(super) level_cells: u64,
     pub(super) new_levels: u64,
     pub(super) limit: usize,
+    /// Cells that were not kept as levels, because the column looked like numbers.
+    unkept: u64,
     pub(super) examples: Vec<String>,
 }
 
 impl Profile {
-    pub(super) fn new(limit: usize, notation: Notation, unit: PlaceUnit, expects_dates: bool) -> Self {
+    pub(super) fn new(limit: usize, notation: Notation, unit: PlaceUnit, intent: Intent) -> Self {
         Self {
             notation,
             unit,
             takes_decimal: true,
-            expects_dates,
+            intent,
             missing: 0,
             words: Kept::default(),
-            numbers: Tally::new(limit),
+            numbers: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
             number_cells: Kept::default(),
             zero_led: Kept::default(),
             too_long: Kept::default(),
@@ -69,8 +78,8 @@ impl Profile {
             true_count: 0,
             plain_truths: 0,
             dates: Kept::default(),
-            month_first: Tally::new(limit),
-            day_first: Tally::new(limit),
+            month_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
+            day_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
             ambiguous: 0,
             has_time: false,
             texts: Kept::default(),
@@ -80,6 +89,7 @@ impl Profile {
             level_cells: 0,
             new_levels: 0,
             limit,
+            unkept: 0,
             examples: Vec::new(),
         }
     }
@@ -87,7 +97,7 @@ impl Profile {
     /// Adds one cell.
     pub(super) fn observe(&mut self, line: u64, cell: &str) {
         let mut guess = self.notation.guess(cell);
-        if self.expects_dates
+        if self.intent == Intent::Datetime
             && let Some(instant) = read_compact(cell)
         {
             guess = Guess::Date(instant);
@@ -150,7 +160,10 @@ impl Profile {
     fn add_level(&mut self, cell: &str) {
         const EXAMPLES: usize = 3;
         // Numbers alone need no levels; a lookup for every cell would take longer than all the rest.
-        if self.texts.count == 0 && self.has_too_many_levels() {
+        let may_be_levels =
+            self.intent == Intent::Categorical || self.texts.count + self.zero_led.count + self.too_long.count > 0;
+        if !may_be_levels && self.levels.len() > self.limit.min(NUMBERS_AS_LEVELS) {
+            self.unkept += 1;
             return;
         }
         self.level_cells += 1;
@@ -169,7 +182,12 @@ impl Profile {
     }
 
     pub(super) fn has_too_many_levels(&self) -> bool {
-        self.levels.len() > self.limit
+        self.unkept > 0 || self.levels.len() > self.limit
+    }
+
+    /// Most distinct texts that the column may have; fewer if it looked like numbers at first.
+    pub(super) fn level_limit(&self) -> usize {
+        if self.unkept > 0 { self.limit.min(NUMBERS_AS_LEVELS) } else { self.limit }
     }
 
     /// Cells that hold something, words for "missing" not counted.
@@ -201,10 +219,9 @@ pub(in crate::dataset) fn profile(
     intents: &[Intent],
 ) -> Result<Profiled, DatasetError> {
     let (unit, takes_decimal) = (table.unit(), table.take_decimal_option());
-    let profile = |intent: &Intent| Profile {
-        takes_decimal,
-        ..Profile::new(level_limit, notation.clone(), unit, *intent == Intent::Datetime)
-    };
+    let level_limit = level_limit.min((LEVELS_OF_TABLE / intents.len().max(1)).max(NUMBERS_AS_LEVELS));
+    let profile =
+        |intent: &Intent| Profile { takes_decimal, ..Profile::new(level_limit, notation.clone(), unit, *intent) };
     let mut profiles: Vec<Profile> = intents.iter().map(profile).collect();
     let (mut row_count, mut sample) = (0, RowSample::new(intents.len()));
     while table.advance()? {
@@ -228,7 +245,7 @@ mod tests {
     use crate::dataset::{Column, ColumnKind};
 
     fn decide(cells: &[&str], limit: usize, intent: Intent, used: Use) -> Decided {
-        let mut profile = Profile::new(limit, Notation::default(), PlaceUnit::Line, intent == Intent::Datetime);
+        let mut profile = Profile::new(limit, Notation::default(), PlaceUnit::Line, intent);
         for (index, cell) in cells.iter().enumerate() {
             profile.observe(index as u64 + 2, cell);
         }

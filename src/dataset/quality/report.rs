@@ -1,7 +1,7 @@
 //! What the statistics of columns tell.
 
 use super::{Finding, FindingCode, RowSample};
-use crate::dataset::{Column, ColumnKind, LeftOut, Schema, Task};
+use crate::dataset::{Column, ColumnKind, LEVEL_INPUTS, LeftOut, MOST_INDICATORS, Schema, Task};
 use std::collections::BTreeMap;
 
 /// Levels from which on a text column is worth a word: each becomes an input.
@@ -115,7 +115,14 @@ fn of_numbers(column: &Column, rows: u64) -> Vec<Finding> {
 
 fn of_levels(column: &Column) -> Vec<Finding> {
     let (name, mut findings) = (&column.name, Vec::new());
-    if column.distinct > MANY_LEVELS {
+    if column.distinct > MOST_INDICATORS as u64 {
+        let detail = format!(
+            "{} levels become {LEVEL_INPUTS} inputs of signs, and levels with very few rows are taken together",
+            column.distinct
+        );
+        let action = format!("If the column names rows, leave it out with ignore={name}.");
+        findings.push(Finding::note(name, FindingCode::HighCardinality, detail, action));
+    } else if column.distinct > MANY_LEVELS {
         let detail = format!("{} levels, each of which becomes an input", column.distinct);
         let action = format!("Merge rare levels, or leave the column out with ignore={name}.");
         findings.push(Finding::warning(name, FindingCode::HighCardinality, detail, action));

@@ -89,6 +89,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         explanations: None,
         held_out: None,
         cross_validation: None,
+        learning_curve: None,
         failure_probability: stored.failure_probability,
         evidence,
         measured: stored.measured.into(),

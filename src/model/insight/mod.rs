@@ -12,6 +12,9 @@ pub(super) mod contributions;
 /// Errors over folds.
 pub(super) mod cross_validation;
 
+/// Errors by the number of training rows.
+pub(super) mod learning_curve;
+
 /// Held-out rows with what the model says about them.
 pub(super) mod held_out;
 

@@ -1,7 +1,8 @@
 //! A fitted model as an ONNX file: imputation, scaling, ψ, weights and link, for any runtime that reads ONNX.
 //!
 //! The file takes encoded inputs (rows×d, f64): one column for a number or a truth value, one for each level of
-//! a text column, six or eight for a date, NaN where a cell is missing. Reading texts is outside of the file. `metadata_props` names them in order. Phases and cosines are computed in
+//! a text column or 64 signs if it has many, six or eight for a date, NaN where a cell is missing. Reading texts is outside
+//! of the file. `metadata_props` names them in order. Phases and cosines are computed in
 //! the precision the model is served in, everything else in f64, exact kernels included.
 
 /// The protobuf wire format.
@@ -20,11 +21,12 @@ mod points;
 mod head;
 
 use super::{FittedModel, MissingRule};
+use crate::dataset::{Encoding, InputColumn};
 use crate::features::Precision;
 use graph::{Element, Graph};
 use ndarray::Array2;
 use protobuf::Message;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Version of the ONNX file format; onnxruntime reads it since 1.12.
 const IR_VERSION: u64 = 8;
@@ -59,7 +61,9 @@ pub enum OnnxError {
 /// What a program that runs the file has to do itself.
 const OUTSIDE: &str = "Reading texts is not part of this graph: signs of currency and percent, separators of thousands, decimal \
     commas, words for missing values, dates and levels. Send numbers as in 'inputs': NaN for a missing cell, 1 and 0 for a \
-    level or a truth value, and for a date the days since 1970-01-01, the year, and sine and cosine of 2\u{3c0}(month-1)/12, \
+    level or a truth value, for a column in 'signs' its 64 inputs (bit i of the number of the level, counted from the lowest, \
+    gives input i: 0.125 if it is set and -0.125 otherwise; a level without a number or not listed takes that of 'others', \
+    and 0 in all inputs if that is null), and for a date the days since 1970-01-01, the year, and sine and cosine of 2\u{3c0}(month-1)/12, \
     2\u{3c0}weekday/7 from Monday and 2\u{3c0}hour/24.";
 
 /// The ONNX file of version `version` of the model `name`.
@@ -123,7 +127,7 @@ fn write_metric(graph: &mut Graph, root: &Array2<f64>, inputs: &str) -> &'static
 }
 
 /// Metadata that the graph does not show; values are JSON.
-fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, String); 10] {
+fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, String); 11] {
     let encoding = &model.inputs.encoding;
     [
         ("model", json!(name).to_string()),
@@ -131,12 +135,24 @@ fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, St
         ("dataset", json!(model.dataset).to_string()),
         ("inputs", json!(encoding.input_names()).to_string()),
         ("columns", json!(encoding.columns).to_string()),
+        ("signs", signs(encoding).to_string()),
         ("outside", json!(OUTSIDE).to_string()),
         ("targets", json!(model.head.targets()).to_string()),
         ("labels", json!(model.head.labels().map(|labels| &labels.labels)).to_string()),
         ("missing", json!(model.missing).to_string()),
         ("spec", model.spec.clone()),
     ]
+}
+
+/// The signs of levels by column, as hexadecimal numbers in the order of the levels.
+fn signs(encoding: &Encoding) -> Value {
+    let hexadecimal = |signs: Option<u64>| signs.map(|signs| format!("{signs:016x}"));
+    let of_column = |column: &InputColumn| {
+        let signs = column.signs.as_ref()?;
+        let of_levels: Vec<_> = signs.of_levels.iter().map(|level| hexadecimal(*level)).collect();
+        Some((column.name.clone(), json!({"levels": of_levels, "others": hexadecimal(signs.of_others)})))
+    };
+    encoding.columns.iter().filter_map(of_column).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// Bytes of the numbers, without names and structure.

@@ -1,5 +1,6 @@
 //! Models by name and version, with their artifacts.
 
+use super::scores::KnownScores;
 use super::upkeep::insert;
 use super::version::ModelReference;
 use super::version_index::{IndexedModel, VersionIndex, from_row};
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// An artifact on disk that no version has yet. Should none ever have it, the next start moves it to
 /// the quarantine.
@@ -42,13 +43,14 @@ pub struct ModelRegistry {
     pub(super) directory: DataDir,
     pub(super) database: Database,
     index: Arc<RwLock<VersionIndex>>,
+    pub(super) known_scores: Arc<Mutex<KnownScores>>,
 }
 
 impl ModelRegistry {
     /// The registry as it is: nothing is changed.
     pub fn new(directory: DataDir, database: Database) -> Result<Self, RegistryError> {
         let index = Arc::new(RwLock::new(database.read(VersionIndex::read)?));
-        Ok(Self { directory, database, index })
+        Ok(Self { directory, database, index, known_scores: Arc::default() })
     }
 
     /// Opens the registry, brings its cards up to date and moves artifacts that no version refers to aside.

@@ -1,10 +1,11 @@
 //! What was measured of every version, for comparing them.
 
 use super::registry::ModelRegistry;
-use crate::model::RegistryError;
-use rusqlite::{Row, params};
+use crate::model::{ModelVersion, RegistryError};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
 
 /// The errors of a version on rows that it was not fitted on, as its report has them. Null where there were none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -33,8 +34,7 @@ pub struct VersionScores {
 /// The scores of versions by name and version.
 pub type ScoresByVersion = HashMap<(String, u32), VersionScores>;
 
-const QUERY: &str = "SELECT name, version,
-    json_extract(description, '$.report.validation_mse') AS mse,
+const QUERY: &str = "SELECT json_extract(description, '$.report.validation_mse') AS mse,
     json_extract(description, '$.report.validation_r2') AS r2,
     json_extract(description, '$.report.validation_mae') AS mae,
     json_extract(description, '$.report.validation_accuracy') AS accuracy,
@@ -44,17 +44,38 @@ const QUERY: &str = "SELECT name, version,
     json_extract(description, '$.report.cross_validation.scores.r2.standard_error') AS r2_error,
     json_extract(description, '$.report.cross_validation.scores.accuracy.mean') AS accuracy_mean,
     json_extract(description, '$.report.cross_validation.scores.accuracy.standard_error') AS accuracy_error
-    FROM models WHERE ?1 IS NULL OR name = ?1";
+    FROM models WHERE name = ?1 AND version = ?2";
+
+/// Scores by artifact. Reading them from descriptions takes some ten microseconds a version, which lists of a thousand
+/// would spend on every request; an artifact never changes.
+pub(super) type KnownScores = HashMap<String, VersionScores>;
 
 impl ModelRegistry {
     /// The scores of every version, of one model or of all.
     pub fn scores(&self, name: Option<&str>) -> Result<ScoresByVersion, RegistryError> {
-        self.database.read(|connection| {
-            let mut query = connection.prepare(QUERY)?;
-            let rows =
-                query.query_map(params![name], |row| Ok(((row.get("name")?, row.get("version")?), read(row)?)))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
+        let versions = self.list(name);
+        let mut known = self.known_scores.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<&Arc<ModelVersion>> =
+            versions.iter().filter(|version| !known.contains_key(&version.artifact)).collect();
+        if !new.is_empty() {
+            self.database.read(|connection| -> Result<(), RegistryError> {
+                let mut query = connection.prepare(QUERY)?;
+                for version in new {
+                    // A version that was deleted in the meantime has none.
+                    let scores = query.query_row(params![version.name, version.version], read).optional()?;
+                    known.insert(version.artifact.clone(), scores.unwrap_or_default());
+                }
+                Ok(())
+            })?;
+        }
+        if name.is_none() && known.len() > versions.len() {
+            let current: HashSet<&str> = versions.iter().map(|version| version.artifact.as_str()).collect();
+            known.retain(|artifact, _| current.contains(artifact.as_str()));
+        }
+        let own = |version: &Arc<ModelVersion>| {
+            Some(((version.name.clone(), version.version), known.get(&version.artifact)?.clone()))
+        };
+        Ok(versions.iter().filter_map(own).collect())
     }
 }
 

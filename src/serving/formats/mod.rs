@@ -43,7 +43,7 @@ mod arrow;
 /// Parquet and Arrow files.
 mod files;
 
-pub use files::row_format::RowFormat;
+pub use files::row_format::{Guess, RowFormat};
 pub use json::{JsonRequest, read_request};
 pub use members::{Once, read_small, skip};
 pub use row_scan::RowScan;

@@ -48,6 +48,7 @@ mod tests {
                 name: format!("column {at}"),
                 kind: ColumnKind::Numeric,
                 levels: Vec::new(),
+                signs: None,
                 notation: Notation::default(),
             };
             let columns: Vec<InputColumn> = (0..count).map(column).collect();

@@ -12,5 +12,8 @@ pub(crate) mod batcher;
 /// A first prediction before a model is served.
 pub(crate) mod warm_up;
 
+/// What requests were about.
+pub(crate) mod input_drift;
+
 /// Ready models, within a memory budget.
 pub(crate) mod model_cache;

@@ -1,7 +1,7 @@
 //! The model cache: models are read when first requested and evicted, least recently used first, to stay within a budget.
 
 use crate::model::{FittedModel, ModelRegistry, ModelVersion, Predictor, RegistryError};
-use crate::serving::{BatchLimits, Batcher, NotReady, PredictionPool, make_ready};
+use crate::serving::{BatchLimits, Batcher, InputDrift, NotReady, PredictionPool, make_ready};
 use crate::telemetry::{ModelMeters, PredictionMetrics};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +16,8 @@ pub struct ReadyModel {
     pub batcher: Arc<Batcher>,
     /// Its metrics.
     pub meters: Arc<ModelMeters>,
+    /// What its requests were about, since it was loaded.
+    pub drift: InputDrift,
 }
 
 /// Why a model cannot be served.
@@ -138,7 +140,8 @@ impl ModelCache {
         let Settings { limits, pool, metrics, .. } = &*self.settings;
         let meters = Arc::new(metrics.of(&version.name, version.version));
         let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
-        Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters })
+        let drift = InputDrift::new(predictor.model());
+        Arc::new(ReadyModel { entry: Arc::clone(version), predictor, batcher, meters, drift })
     }
 
     /// Puts a model into the cache, unless it was unloaded.

@@ -91,6 +91,14 @@ impl PlanProblem {
         Some(high)
     }
 
+    /// The smallest number of features for an error, if one is enough.
+    pub(super) fn count_for_error(&self, error: f64, constant: Constant) -> Option<u64> {
+        match self.search(error, constant) {
+            Search::Enough(draws) => Some(draws * self.columns_per_draw as u64),
+            Search::TooMany | Search::OutOfReach(_) => None,
+        }
+    }
+
     /// The number of features for an error, by one theorem.
     pub(super) fn for_error(&self, id: &'static str, error: f64, constant: Constant) -> Choice {
         let columns = |draws: u64| draws as usize * self.columns_per_draw;

@@ -16,7 +16,7 @@ pub use lower_bounds::{LowerBound, lower_bounds};
 use super::Form;
 use super::papers::rudi_rosasco::{Regularity, WORST_CASE, rate, worst_case_rate};
 use choices::PlannedSampling;
-use errors::{absolute_constant, relative_constant};
+use errors::{Constant, absolute_constant, relative_constant};
 use serde::Serialize;
 
 /// The model to plan: its rows, kernel and λ.
@@ -94,6 +94,10 @@ pub struct Cost {
     pub prediction_flops: f64,
 }
 
+/// The theorems that bound E(f_s − f)².
+const ERROR_THEOREMS: [(&str, Constant); 2] =
+    [("wang.remark1", absolute_constant), ("bochner.theorem1_relative", relative_constant)];
+
 const F64_BYTES: f64 = 8.0;
 
 impl Cost {
@@ -109,13 +113,17 @@ impl Cost {
     }
 }
 
+/// The features that each theorem needs for an error, without words, costs and remedies: what a curve is drawn from.
+pub fn counts_for_error(problem: &PlanProblem, error: f64) -> Vec<(&'static str, Option<u64>)> {
+    ERROR_THEOREMS.iter().map(|&(id, constant)| (id, problem.count_for_error(error, constant))).collect()
+}
+
 /// One choice for each theorem that covers the goal.
 pub fn plan(problem: &PlanProblem, target: Target) -> Vec<Choice> {
     match target {
-        Target::Error(error) => vec![
-            problem.for_error("wang.remark1", error, absolute_constant),
-            problem.for_error("bochner.theorem1_relative", error, relative_constant),
-        ],
+        Target::Error(error) => {
+            ERROR_THEOREMS.iter().map(|&(id, constant)| problem.for_error(id, error, constant)).collect()
+        }
         Target::SpectralDelta(delta) => vec![
             problem.for_delta("avron.theorem7", delta, PlannedSampling::Plain),
             problem.for_delta("avron.lemma6", delta, PlannedSampling::Leverage),

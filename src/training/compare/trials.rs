@@ -146,7 +146,7 @@ impl Comparing<'_> {
         let rows = PartedRows::new(self.rows, first.roles(schema), parts.to_vec());
         let silent = Silent(self.observer);
         let run = Run::new(rows, resources.threads, &silent);
-        let encoding = Encoding::of(schema, &first.roles(schema));
+        let encoding = run.join_rare(Encoding::of(schema, &first.roles(schema)))?;
         let training = ChoosingRows::of(run, (schema, &encoding), first, "training")?;
         let spec = TrainSpec { seed, ..first.clone() };
         let KernelChoice { scaling, inputs, kernel, .. } = training.choose_kernel(&encoding, &spec)?;

@@ -42,9 +42,8 @@ impl KernelChoice {
         let candidates = spec.scaling.as_ref().map_or(&searched[..], std::slice::from_ref);
         let mut best: Option<(f64, Self)> = None;
         for &rule in candidates {
-            let scaling = Scaling::fit(rule, moments);
-            let variances = scaling.scaled_variances(moments);
-            let inputs = InputPipeline { encoding: encoding.clone(), scaling, metric_root: None };
+            let inputs = InputPipeline::fit(encoding, rule, moments);
+            let variances = inputs.scaling.scaled_variances(moments);
             let (kernel, error) = resolve_kernel(&CodedRows { run, inputs: &inputs, coding }, spec, &variances)?;
             if best.as_ref().is_none_or(|(smallest, _)| error < *smallest) {
                 let unweighted = inputs.scaling.clone();

@@ -27,5 +27,8 @@ pub(crate) mod picked_rows;
 /// A pass that scores candidates for features.
 pub(crate) mod pool_passes;
 
+/// Rows of each level of a text column with many.
+mod level_counts;
+
 /// The class and weight of every row.
 pub(crate) mod classes;

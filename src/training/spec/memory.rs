@@ -84,7 +84,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let parts = if spec.design_fraction > 0.0 { 3 } else { 2 };
     // The values of the column that rows are split by, once more in order, and the fold of every row.
     let values = if spec.split.column().is_some() { 3 * F64 } else { 0 };
-    let folds = if spec.cross_validation.is_some() { values + 2 * F64 } else { 0 };
+    let folds = if spec.cross_validation.is_some() || spec.learning_curve { values + 2 * F64 } else { 0 };
     let parts = parts + values + folds;
     frequencies + metric + candidates + parts * rows + sorting.max(choosing).max(exact).max(fitting).max(solving + pool)
 }
@@ -130,12 +130,14 @@ mod tests {
         }
     }
 
-    /// A text column of 5,000 levels: sums of 5,000² numbers on every thread, and the eigenvectors.
+    /// Text columns of 5,000 levels together, each with an indicator: sums of 5,000² numbers on every thread, and the eigenvectors.
     #[test]
     fn a_full_metric_of_thousands_of_levels_takes_gigabytes_and_a_diagonal_one_nothing() {
         let mut schema = schema(10_000);
-        let levels = (0..5_000).map(|level| level.to_string()).collect();
-        schema.columns[0] = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[0].clone() };
+        let levels = (0..200).map(|level| level.to_string()).collect();
+        let text = Column { kind: ColumnKind::Categorical, levels, ..schema.columns[0].clone() };
+        schema.columns.splice(..1, vec![text; 25]);
+        schema.targets = vec![25];
         let of_effort = |effort: &str, metric: &str, kernel: &str| {
             let raw = json!({"effort": effort, "features": {"count": 64},
                 "kernel": {"name": kernel, "metric": metric, "bandwidth": 2}});

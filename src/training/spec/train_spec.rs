@@ -90,6 +90,8 @@ pub struct TrainSpec {
     pub split: SplitRule,
     /// The folds of a cross-validation, if there is to be one.
     pub cross_validation: Option<usize>,
+    /// Whether trainings on fewer rows are to show what more rows would bring.
+    pub learning_curve: bool,
     /// For the guarantees.
     pub guarantees: GuaranteeSpec,
 }
@@ -125,6 +127,7 @@ impl TrainSpec {
             "design_fraction",
             "split",
             "cross_validation",
+            "learning_curve",
             "guarantees",
         ];
         let spec = Fields::new(pointer, raw, &known, &problems);
@@ -179,6 +182,7 @@ impl TrainSpec {
             design_fraction,
             split: SplitRule::check(&spec),
             cross_validation: check_cross_validation(&spec),
+            learning_curve: spec.boolean("learning_curve", false),
             guarantees: GuaranteeSpec::check(&spec.object("guarantees", &GuaranteeSpec::FIELDS)),
         };
         check_sum(&spec, &checked);

@@ -64,7 +64,7 @@ fn state_in_words(job: &Value) -> String {
 }
 
 /// Every stage in words.
-const STAGES: [(&str, &str); 10] = [
+const STAGES: [(&str, &str); 11] = [
     ("scale", "Reading and scaling the rows"),
     ("search", "Searching for settings"),
     ("choose", "Choosing features"),
@@ -74,6 +74,7 @@ const STAGES: [(&str, &str); 10] = [
     ("certify", "Comparing with the exact method"),
     ("compare", "Comparing samplings"),
     ("cross_validate", "Training and testing on folds"),
+    ("learning_curve", "Training on fewer rows"),
     ("publish", "Writing the model"),
 ];
 

@@ -4,7 +4,7 @@ use super::model_view::{Version, VersionColumn};
 use super::{items, text};
 use crate::api::console::api_client::{ApiClient, Refusal};
 use crate::api::console::backend::Backend;
-use crate::api::console::display::{ago, bytes, count, maybe_number};
+use crate::api::console::display::{ago, bytes, count, maybe_number, percent};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
 use crate::api::console::session::is_secure;
 use crate::api::http::extract::{QueryFields, VersionedModel};
@@ -142,8 +142,51 @@ struct ModelPage {
     plots: Vec<PlotView>,
     /// (title, why it is missing).
     missing_plots: Vec<(String, String)>,
+    drift: Option<DriftView>,
     /// Where the service is, for the lines that call it.
     base: String,
+}
+
+/// What requests were about, since the version was loaded.
+struct DriftView {
+    rows: String,
+    /// What stands out, in a sentence.
+    verdict: String,
+    is_notable: bool,
+    /// Column, missing, out of range, unknown, mean, mean in training.
+    columns: Vec<[String; 6]>,
+}
+
+impl DriftView {
+    /// Nothing if there were no requests.
+    fn of(found: &Value) -> Option<Self> {
+        let rows = found["rows"].as_u64().filter(|rows| *rows > 0)?;
+        let share = |value: &Value| value.as_f64().map_or_else(|| "–".to_owned(), percent);
+        let cells = |column: &Value| {
+            [
+                text(&column["column"]),
+                share(&column["missing"]),
+                share(&column["out_of_range"]),
+                share(&column["unknown_levels"]),
+                maybe_number(&column["mean"]),
+                maybe_number(&column["training_mean"]),
+            ]
+        };
+        let notable: Vec<String> = items(&found["columns"])
+            .filter(|column| column["notable"] == json!(true))
+            .map(|column| format!("'{}'", text(&column["column"])))
+            .collect();
+        let verdict = if notable.is_empty() {
+            "No column stands out.".to_owned()
+        } else {
+            format!(
+                "Many rows have values that training did not see, in {}: train again on newer rows.",
+                notable.join(", ")
+            )
+        };
+        let columns = items(&found["columns"]).map(cells).collect();
+        Some(Self { rows: count(rows), verdict, is_notable: !notable.is_empty(), columns })
+    }
 }
 
 /// `GET /models/{model}` and `GET /models/{model}/versions/{version}`.
@@ -169,6 +212,7 @@ pub(in crate::api::console) async fn show(
             if other == number { described.clone() } else { api.get(&format!("{path}/versions/{other}")).await? };
         versions.push(VersionColumn::of(&described, other == number));
     }
+    let drift = DriftView::of(&api.get(&format!("{path}/versions/{number}/drift")).await?);
     let (plots, missing_plots) = plots(&api, &format!("{path}/versions/{number}/plots")).await?;
     let frame = Frame::load(&api, &backend, &name, Section::Models).await?;
     let alias =
@@ -178,6 +222,7 @@ pub(in crate::api::console) async fn show(
         base: base(&backend, &headers),
         plots,
         missing_plots,
+        drift,
         link: segment(&name),
         version: Version::of(&described, &guarantees),
         compared: VersionColumn::rows(&versions),

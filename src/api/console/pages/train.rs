@@ -148,12 +148,18 @@ const ENTRIES: [(&str, &str, &str); 3] = [
 ];
 
 /// (name, label, help, default) of what is on or off.
-const SWITCHES: [(&str, &str, &str, bool); 2] = [
+const SWITCHES: [(&str, &str, &str, bool); 3] = [
     (
         "explanations",
         "Explain the columns",
         "Importance and effect of every column; training takes a little longer.",
         true,
+    ),
+    (
+        "learning_curve",
+        "Learning curve",
+        "Trains on fewer rows too, to show whether more rows would help; about twice the time.",
+        false,
     ),
     ("updatable", "Allow updates", "Keeps sums, so that rows can be added later without training again.", false),
 ];

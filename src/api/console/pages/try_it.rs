@@ -32,6 +32,8 @@ enum InputKind {
         high: String,
     },
     Options(Vec<String>),
+    /// One of so many levels that it is written and not chosen.
+    Text,
 }
 
 /// What a column adds to the prediction.
@@ -137,6 +139,7 @@ fn input(
     let field = format!("c{index}");
     let kind = match column["kind"].as_str() {
         Some("boolean") => InputKind::Options(vec!["true".into(), "false".into()]),
+        Some("categorical") if column["signs"].is_object() => InputKind::Text,
         Some("categorical") => InputKind::Options(items(&column["levels"]).map(text).collect()),
         _ => {
             let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
@@ -171,7 +174,7 @@ impl Input {
             InputKind::Options(options) if options.len() == 2 && options[0] == "true" && options[1] == "false" => {
                 json!(value == "true")
             }
-            InputKind::Options(_) => json!(value),
+            InputKind::Options(_) | InputKind::Text => json!(value),
         }
     }
 }

@@ -18,6 +18,7 @@ pub(super) enum PlotName {
     Importance,
     PartialDependence,
     MetricByRound,
+    LearningCurve,
 }
 
 /// Why a plot is not there.
@@ -46,10 +47,11 @@ pub(super) fn absent<T>(reason: &str) -> Result<T, Absent> {
 
 impl PlotName {
     /// In the order of a page.
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::ErrorByFeatures,
         Self::PredictedActual,
         Self::Residuals,
+        Self::LearningCurve,
         Self::Roc,
         Self::PrecisionRecall,
         Self::Importance,
@@ -82,6 +84,7 @@ impl PlotName {
             Self::Importance => "importance",
             Self::PartialDependence => "partial-dependence",
             Self::MetricByRound => "metric-by-round",
+            Self::LearningCurve => "learning-curve",
         }
     }
 
@@ -101,7 +104,8 @@ impl PlotName {
             | Self::Reliability
             | Self::Confusion
             | Self::Importance
-            | Self::MetricByRound => None,
+            | Self::MetricByRound
+            | Self::LearningCurve => None,
         }
     }
 
@@ -127,6 +131,7 @@ impl PlotName {
             Self::Importance => "Importance of columns",
             Self::PartialDependence => "Partial dependence",
             Self::MetricByRound => "Error by round of learning the metric",
+            Self::LearningCurve => "Learning curve: error by training rows",
         }
     }
 }

@@ -112,6 +112,7 @@ fn make(plot: PlotName, ready: &ReadyModel, rows: RowAccess, chosen: Option<&str
         PlotName::Reliability => of_report::reliability(model),
         PlotName::Confusion => of_report::confusion(model),
         PlotName::MetricByRound => of_report::metric_by_round(model),
+        PlotName::LearningCurve => of_report::learning_curve(model),
         PlotName::Importance => of_report::importance(model),
         PlotName::PartialDependence => of_report::partial_dependence(model, chosen),
     }

@@ -5,7 +5,7 @@ use crate::model::FittedModel;
 use crate::plots::{Axis, Drawing, Plot, Scale, Spot, Trace, XyChart};
 use crate::theory::ours::certificate::COVERED_SHARE;
 use crate::theory::ours::conformal::conformal_quantile;
-use crate::theory::plan::plan;
+use crate::theory::plan::counts_for_error;
 use crate::theory::{self, Form, Guarantee, RowAccess, SpectralProfile, Status, spectral_profile};
 use crate::training::PlanRequest;
 use serde_json::json;
@@ -74,9 +74,9 @@ fn planned(model: &FittedModel) -> Vec<Trace> {
             "target": {"error": share * variance},
         });
         let Ok(request) = PlanRequest::check(&request, None) else { return traces };
-        for choice in plan(&request.problem, request.target) {
-            let Some(count) = choice.feature_count.filter(|_| choice.form != Form::Rate) else { continue };
-            let name = format!("Proved before training ({})", choice.id);
+        for (id, count) in counts_for_error(&request.problem, share * variance) {
+            let Some(count) = count else { continue };
+            let name = format!("Proved before training ({id})");
             let spot = Spot::plain(count as f64, share * variance);
             match traces.iter_mut().find(|trace| trace.name == name) {
                 Some(trace) => trace.spots.push(spot),

@@ -89,22 +89,59 @@ pub(super) fn metric_by_round(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let found = metric.to_json(std::iter::empty());
     let mut traces: Vec<Trace> = Vec::new();
+    // A round may try several metrics of one kind, so only the best of the rounds are a path.
+    let mut best: Vec<Spot> = Vec::new();
     for round in found["rounds"].as_array().into_iter().flatten() {
         let name = round["metric"].as_str().unwrap_or_default();
         let Some((x, y)) = round["round"].as_f64().zip(round["loo_mse"].as_f64()) else { continue };
         match traces.iter_mut().find(|trace| trace.name == name) {
             Some(trace) => trace.spots.push(Spot::plain(x, y)),
             None => {
-                traces.push(Trace { name: name.to_owned(), drawing: Drawing::Line, spots: vec![Spot::plain(x, y)] });
+                traces.push(Trace { name: name.to_owned(), drawing: Drawing::Marks, spots: vec![Spot::plain(x, y)] });
             }
         }
+        match best.iter_mut().find(|spot| spot.x == x) {
+            Some(spot) => spot.y = spot.y.min(y),
+            None => best.push(Spot::plain(x, y)),
+        }
     }
+    best.sort_by(|left, right| left.x.total_cmp(&right.x));
+    traces.push(Trace { name: "Best of the round".to_owned(), drawing: Drawing::Curve, spots: best });
     Ok(Plot::Xy(XyChart {
         title: PlotName::MetricByRound.title().to_owned(),
-        description: "The leave-one-out error of each kind of metric after each round.".to_owned(),
+        description:
+            "The leave-one-out error of each metric that was tried, by round, and a line through the best of the \
+                      rounds."
+                .to_owned(),
         x: Axis { label: "round".to_owned(), scale: Scale::Linear },
         y: Axis { label: "leave-one-out error".to_owned(), scale: Scale::Linear },
         traces,
+    }))
+}
+
+/// The error on held-out rows of trainings on fewer rows, and of the model.
+pub(super) fn learning_curve(model: &FittedModel) -> Result<Plot, Absent> {
+    let Some(found) = &model.learning_curve else {
+        return absent("it takes trainings on fewer rows; train with \"learning_curve\": true");
+    };
+    let found = found.to_json(model);
+    let labels = model.head.labels().is_some();
+    let error = |point: &Value| if labels { Some(1.0 - point["accuracy"].as_f64()?) } else { point["mse"].as_f64() };
+    let spot = |point: &Value| Some(Spot::plain(point["training_rows"].as_f64()?, error(point)?));
+    let spots: Vec<Spot> = found["points"].as_array().into_iter().flatten().filter_map(spot).collect();
+    let rows = model.report.validation_rows;
+    Ok(Plot::Xy(XyChart {
+        title: PlotName::LearningCurve.title().to_owned(),
+        description: format!(
+            "The error on the same {rows} held-out rows after training on one random share of the rows each, the last on \
+             all of them. If it still falls at the end, more rows are likely to help."
+        ),
+        x: Axis { label: "training rows".to_owned(), scale: Scale::Logarithmic },
+        y: Axis {
+            label: if labels { "share of wrong labels" } else { "mean squared error" }.to_owned(),
+            scale: Scale::Linear,
+        },
+        traces: vec![Trace { name: "Held-out error".to_owned(), drawing: Drawing::Line, spots }],
     }))
 }
 

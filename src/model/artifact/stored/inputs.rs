@@ -1,7 +1,7 @@
 //! Columns, their encoding and scaling.
 
 use super::{Numbers, borrowed, converted, owned};
-use crate::dataset::{ColumnKind, DateOrder, DecimalMark, Encoding, InputColumn, Notation, Scaling};
+use crate::dataset::{ColumnKind, DateOrder, DecimalMark, Encoding, InputColumn, LevelSigns, Notation, Scaling};
 use crate::model::{ColumnRange, ColumnRanges, InputPipeline, MissingRule};
 use serde::{Deserialize, Serialize};
 
@@ -86,8 +86,9 @@ impl From<StoredColumn<'_>> for InputColumn {
             StoredColumnKind::Date => ColumnKind::Date,
             StoredColumnKind::Datetime => ColumnKind::Datetime,
         };
-        // Its notation is in a section of its own.
-        Self { name: stored.name.to_owned(), kind, levels: owned(stored.levels), notation: Notation::default() }
+        // Its notation and the signs of its levels are in sections of their own.
+        let (levels, notation) = (owned(stored.levels), Notation::default());
+        Self { name: stored.name.to_owned(), kind, levels, signs: None, notation }
     }
 }
 
@@ -145,6 +146,41 @@ impl<'a> StoredNotations<'a> {
                 order: if stored.day_first { DateOrder::DayFirst } else { DateOrder::MonthFirst },
                 missing: owned(stored.missing),
             };
+        }
+        fits
+    }
+}
+
+/// The signs of levels, for each input column.
+#[derive(Serialize, Deserialize)]
+pub(in crate::model::artifact) struct StoredSigns {
+    columns: Vec<Option<StoredLevelSigns>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredLevelSigns {
+    of_levels: Vec<Option<u64>>,
+    of_others: Option<u64>,
+}
+
+impl StoredSigns {
+    /// None if every level has an indicator, as all had before there was anything else.
+    pub(in crate::model::artifact) fn of(encoding: &Encoding) -> Option<Self> {
+        let stored =
+            |signs: &LevelSigns| StoredLevelSigns { of_levels: signs.of_levels.clone(), of_others: signs.of_others };
+        let columns = || encoding.columns.iter().map(|column| column.signs.as_ref().map(stored)).collect();
+        encoding.has_signs().then(|| Self { columns: columns() })
+    }
+
+    /// Gives each column its own; false if they do not fit the columns and their levels.
+    pub(in crate::model::artifact) fn give_to(self, encoding: &mut Encoding) -> bool {
+        let mut fits = self.columns.len() == encoding.columns.len();
+        for (column, stored) in encoding.columns.iter_mut().zip(self.columns) {
+            column.signs = stored.map(|StoredLevelSigns { of_levels, of_others }| LevelSigns { of_levels, of_others });
+            let of_levels = |signs: &LevelSigns| {
+                column.kind == ColumnKind::Categorical && signs.of_levels.len() == column.levels.len()
+            };
+            fits &= column.signs.as_ref().is_none_or(of_levels);
         }
         fits
     }

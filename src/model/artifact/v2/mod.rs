@@ -19,7 +19,7 @@ use super::stored::features::{
     StoredFrequencies, StoredKernel, StoredMapKind, StoredPrecision, feature_map, weight_matrix,
 };
 use super::stored::head::StoredHead;
-use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, StoredRanges};
+use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, StoredRanges, StoredSigns};
 use super::stored::insight::cross_validation::StoredCrossValidation;
 use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
@@ -74,6 +74,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     write_section(bytes, Section::Inputs, &inputs)?;
     if let Some(notations) = StoredNotations::of(&model.inputs.encoding) {
         write_section(bytes, Section::Notations, &notations)?;
+    }
+    if let Some(signs) = StoredSigns::of(&model.inputs.encoding) {
+        write_section(bytes, Section::Signs, &signs)?;
     }
     if let Some(ranges) = &model.ranges {
         write_section(bytes, Section::Ranges, &StoredRanges::from(ranges))?;
@@ -140,6 +143,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     if let Some(found) = &model.cross_validation {
         write_section(bytes, Section::CrossValidation, &StoredCrossValidation::from(found))?;
     }
+    if let Some(found) = &model.learning_curve {
+        write_section(bytes, Section::LearningCurve, &StoredCrossValidation::from(found))?;
+    }
     let evidence = model.evidence.as_ref();
     if let Some(choices) = evidence.and_then(|evidence| StoredChoices::of(evidence.choices, model.report.design_rows)) {
         write_section(bytes, Section::Choices, &choices)?;
@@ -186,6 +192,11 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         && !notations.give_to(&mut inputs.encoding)
     {
         return Err(ArtifactError::Shape("notations and columns"));
+    }
+    if let Some(signs) = sections.find::<StoredSigns>(Section::Signs)?
+        && !signs.give_to(&mut inputs.encoding)
+    {
+        return Err(ArtifactError::Shape("signs and levels"));
     }
     inputs.metric_root = root.map(|stored| metric_root(stored, inputs.encoding.input_dim())).transpose()?;
     let FeatureSection { kernel, map, precision, frequencies, phases } = sections.read(Section::Features)?;
@@ -236,6 +247,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         explanations: explanations(&sections)?,
         held_out: sections.find::<StoredHeldOut>(Section::HeldOut)?.map(Into::into),
         cross_validation: sections.find::<StoredCrossValidation>(Section::CrossValidation)?.map(Into::into),
+        learning_curve: sections.find::<StoredCrossValidation>(Section::LearningCurve)?.map(Into::into),
         failure_probability,
         evidence,
         measured: Measured {

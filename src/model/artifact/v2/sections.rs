@@ -50,10 +50,12 @@ pub(super) enum Section {
     HeldOut,
     Ranges,
     ExactScore,
+    Signs,
+    LearningCurve,
 }
 
 impl Section {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 30] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -82,6 +84,8 @@ impl Section {
         Self::HeldOut,
         Self::Ranges,
         Self::ExactScore,
+        Self::Signs,
+        Self::LearningCurve,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -114,6 +118,8 @@ impl Section {
             Self::HeldOut => b"HELD",
             Self::Ranges => b"RANG",
             Self::ExactScore => b"EXSC",
+            Self::Signs => b"SIGN",
+            Self::LearningCurve => b"LCRV",
         }
     }
 
@@ -126,7 +132,8 @@ impl Section {
             | Self::Scales
             | Self::Weights
             | Self::MetricRoot
-            | Self::Notations => REQUIRED,
+            | Self::Notations
+            | Self::Signs => REQUIRED,
             Self::Spread
             | Self::ErrorBars
             | Self::Intervals
@@ -147,7 +154,8 @@ impl Section {
             | Self::SearchFinals
             | Self::HeldOut
             | Self::Ranges
-            | Self::ExactScore => 0,
+            | Self::ExactScore
+            | Self::LearningCurve => 0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Candidates that were tried, each with its leave-one-out residuals on the same rows.
 
-use crate::dataset::{ColumnMoments, Encoding, Scaling, ScalingRule};
+use crate::dataset::{ColumnMoments, Encoding, ScalingRule};
 use crate::features::KernelShape;
 use crate::model::{InputPipeline, MetricKind, SearchCandidate};
 use crate::training::fit::bandwidth::mean_distance;
@@ -85,8 +85,7 @@ impl<'a> Trials<'a> {
 
     /// Scaled inputs without a metric.
     pub(super) fn scaled(&self, rule: ScalingRule) -> InputPipeline {
-        let scaling = Scaling::fit(rule, self.moments);
-        InputPipeline { encoding: self.encoding.clone(), scaling, metric_root: None }
+        InputPipeline::fit(self.encoding, rule, self.moments)
     }
 
     /// The mean distance between rows, which bandwidths of different kernels and scalings are compared by.

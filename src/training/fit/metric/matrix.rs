@@ -171,6 +171,7 @@ mod tests {
             name: name.into(),
             kind,
             levels: levels.iter().map(|&level| level.into()).collect(),
+            signs: None,
             notation: Notation::default(),
         };
         let columns = vec![

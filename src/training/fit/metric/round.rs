@@ -256,6 +256,7 @@ mod tests {
             name: name.into(),
             kind: ColumnKind::Numeric,
             levels: vec![],
+            signs: None,
             notation: Notation::default(),
         };
         let encoding = Encoding { columns: ["a", "b", "c"].map(column).to_vec() };

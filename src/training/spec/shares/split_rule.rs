@@ -92,8 +92,12 @@ impl SplitRule {
     }
 }
 
-/// Refuses what cannot be split by a column.
+/// Refuses what cannot be split by a column, or measured without held-out rows.
 pub(crate) fn refuse_for_split(checked: &TrainSpec, spec: &Fields) {
+    if checked.learning_curve && checked.validation_fraction == 0.0 {
+        let detail = "its errors are measured on validation rows; use a validation_fraction above 0";
+        spec.problem("learning_curve", detail.into());
+    }
     if checked.updatable && checked.split != SplitRule::Random {
         spec.problem("updatable", "an update splits the rows it adds at random; remove split or updatable".into());
     }
@@ -114,6 +118,9 @@ impl TrainSpec {
         }
         if let Some(folds) = self.cross_validation {
             spec["cross_validation"] = json!(folds);
+        }
+        if self.learning_curve {
+            spec["learning_curve"] = json!(true);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Errors over folds.
 
-use crate::model::{CrossValidation, Fold, Measure};
+use crate::model::{CrossValidation, Fold, LearningCurve, Measure};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -44,6 +44,19 @@ impl From<StoredCrossValidation> for CrossValidation {
             scores: fold.scores.into_iter().map(|(measure, score)| (measure.into(), score)).collect(),
         };
         Self { folds: stored.folds.into_iter().map(fold).collect() }
+    }
+}
+
+/// The points of a learning curve are stored as folds are.
+impl From<&LearningCurve> for StoredCrossValidation {
+    fn from(found: &LearningCurve) -> Self {
+        Self::from(&CrossValidation { folds: found.points.clone() })
+    }
+}
+
+impl From<StoredCrossValidation> for LearningCurve {
+    fn from(stored: StoredCrossValidation) -> Self {
+        Self { points: CrossValidation::from(stored).folds }
     }
 }
 

@@ -1,8 +1,7 @@
-//! Raw rows to numeric inputs: one-hot levels, missing cells.
-//!
-//! Training rows and prediction rows take the same path: cells become codes, codes become inputs.
+//! An input column: from cells to the numbers that stand for them.
 
-use super::{ColumnKind, DateParts, Notation, Reading, Roles, Schema};
+use super::{LEVEL_INPUTS, LevelSigns};
+use crate::dataset::{ColumnKind, DateParts, Notation, Reading};
 use serde::Serialize;
 
 /// An input column as it is kept with a model.
@@ -14,6 +13,9 @@ pub struct InputColumn {
     pub kind: ColumnKind,
     /// The levels of a categorical column, sorted; empty for other kinds.
     pub levels: Vec<String>,
+    /// The signs of the levels, if there are too many for indicators.
+    #[serde(skip)]
+    pub signs: Option<LevelSigns>,
     /// How texts are read.
     #[serde(skip_serializing_if = "Notation::is_usual")]
     pub notation: Notation,
@@ -58,117 +60,22 @@ const IMPRECISE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 /// Code of a level that training did not see: like every code below 0 it encodes as all zeros.
 const UNKNOWN_LEVEL: f64 = -1.0;
 
-/// How raw cells become the d inputs of a feature map.
-///
-/// ```
-/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn, Notation};
-///
-/// let notation = Notation::default();
-/// let area = InputColumn { name: "area".into(), kind: ColumnKind::Numeric, levels: vec![], notation: notation.clone() };
-/// let district = InputColumn {
-///     name: "district".into(),
-///     kind: ColumnKind::Categorical,
-///     levels: vec!["harbour".into(), "hill".into()],
-///     notation,
-/// };
-/// let codes = [area.code(Cell::Text("94.9")).unwrap(), district.code(Cell::Text("hill")).unwrap()];
-/// let encoding = Encoding { columns: vec![area, district] };
-/// assert_eq!(encoding.input_names(), ["area", "district=harbour", "district=hill"]);
-/// let mut inputs = [0.0; 3];
-/// encoding.encode(codes.into_iter(), &mut inputs);
-/// assert_eq!(inputs, [94.9, 0.0, 1.0]);
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Encoding {
-    /// The input columns in the order of the dataset, without targets and weight.
-    pub columns: Vec<InputColumn>,
-}
-
-impl Encoding {
-    /// The encoding of a dataset's inputs.
-    pub fn of(schema: &Schema, roles: &Roles) -> Self {
-        let columns = roles.inputs.iter().map(|&index| &schema.columns[index]).map(|column| InputColumn {
-            name: column.name.clone(),
-            kind: column.kind,
-            levels: column.levels.clone(),
-            notation: column.reading.notation.clone(),
-        });
-        Self { columns: columns.collect() }
-    }
-
-    /// d, after one-hot encoding.
-    pub fn input_dim(&self) -> usize {
-        self.columns.iter().map(InputColumn::width).sum()
-    }
-
-    /// Names of the d inputs: the column, followed by `=level` for an indicator and by `.year` or the like for a date.
-    pub fn input_names(&self) -> Vec<String> {
-        let parts = |name: &str, parts: DateParts| parts.names().iter().map(|part| format!("{name}.{part}")).collect();
-        let names = |column: &InputColumn| match column.kind {
-            ColumnKind::Numeric | ColumnKind::Boolean => vec![column.name.clone()],
-            ColumnKind::Categorical => column.levels.iter().map(|level| format!("{}={level}", column.name)).collect(),
-            ColumnKind::Date => parts(&column.name, DateParts::Date),
-            ColumnKind::Datetime => parts(&column.name, DateParts::DateAndTime),
-            ColumnKind::Text => Vec::new(),
-        };
-        self.columns.iter().flat_map(names).collect()
-    }
-
-    /// The inputs of each column.
-    pub fn input_ranges(&self) -> Vec<std::ops::Range<usize>> {
-        let mut end = 0;
-        let range = |column: &InputColumn| {
-            end += column.width();
-            end - column.width()..end
-        };
-        self.columns.iter().map(range).collect()
-    }
-
-    /// The column an input belongs to.
-    pub fn column_of(&self, input: usize) -> Option<&InputColumn> {
-        let mut end = 0;
-        self.columns.iter().find(|column| {
-            end += column.width();
-            input < end
-        })
-    }
-
-    /// Encodes one row of codes into `inputs` (d). Missing cells become NaN in all their inputs.
-    pub fn encode(&self, codes: impl Iterator<Item = f64>, inputs: &mut [f64]) {
-        let mut at = 0;
-        for (column, code) in self.columns.iter().zip(codes) {
-            let width = column.width();
-            let target = &mut inputs[at..at + width];
-            match column.kind {
-                ColumnKind::Numeric | ColumnKind::Boolean => target[0] = code,
-                ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime if code.is_nan() => {
-                    target.fill(f64::NAN);
-                }
-                ColumnKind::Date => DateParts::Date.write(code, target),
-                ColumnKind::Datetime => DateParts::DateAndTime.write(code, target),
-                ColumnKind::Text => {}
-                ColumnKind::Categorical => {
-                    target.fill(0.0);
-                    if code >= 0.0 {
-                        target[code as usize] = 1.0;
-                    }
-                }
-            }
-            at += width;
-        }
-    }
-}
-
 impl InputColumn {
     /// Number of inputs that this column becomes.
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         match self.kind {
             ColumnKind::Numeric | ColumnKind::Boolean => 1,
+            ColumnKind::Categorical if self.signs.is_some() => LEVEL_INPUTS,
             ColumnKind::Categorical => self.levels.len(),
             ColumnKind::Date => DateParts::Date.names().len(),
             ColumnKind::Datetime => DateParts::DateAndTime.names().len(),
             ColumnKind::Text => 0,
         }
+    }
+
+    /// Whether its cells are numbers.
+    pub fn is_number(&self) -> bool {
+        self.kind == ColumnKind::Numeric
     }
 
     /// Whether every finite number is its own code.
@@ -245,11 +152,14 @@ impl InputColumn {
 
     /// The level that is this number in other digits, unless several are.
     fn level_worth(&self, number: f64) -> Option<usize> {
+        /// Every level is compared; among more of them only the usual spellings are found.
+        const MOST_COMPARED: usize = 1000;
         let is_worth = |level: &String| {
             level.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.'))
                 && level.parse() == Ok(number)
         };
-        let mut found = self.levels.iter().enumerate().filter(|(_, level)| is_worth(level)).map(|(index, _)| index);
+        let compared = if self.levels.len() <= MOST_COMPARED { self.levels.as_slice() } else { &[] };
+        let mut found = compared.iter().enumerate().filter(|(_, level)| is_worth(level)).map(|(index, _)| index);
         found.next().filter(|_| found.next().is_none())
     }
 }
@@ -268,84 +178,16 @@ fn read(reading: Reading, otherwise: EncodingError) -> Result<f64, EncodingError
 mod tests {
     use super::*;
 
-    fn encoding() -> Encoding {
-        let column = |name: &str, kind, levels: &[&str]| InputColumn {
-            name: name.into(),
-            kind,
-            levels: levels.iter().map(|&level| level.into()).collect(),
-            notation: Notation::default(),
-        };
-        Encoding {
-            columns: vec![
-                column("size", ColumnKind::Numeric, &[]),
-                column("colour", ColumnKind::Categorical, &["blue", "green", "red"]),
-                column("new", ColumnKind::Boolean, &[]),
-            ],
-        }
-    }
-
-    fn encode(cells: [Cell; 3]) -> Result<Vec<f64>, EncodingError> {
-        let encoding = encoding();
-        let codes: Vec<f64> =
-            encoding.columns.iter().zip(&cells).map(|(column, cell)| column.code(*cell)).collect::<Result<_, _>>()?;
-        let mut inputs = vec![9.0; encoding.input_dim()];
-        encoding.encode(codes.into_iter(), &mut inputs);
-        Ok(inputs)
-    }
-
-    #[test]
-    fn levels_become_indicators() {
-        let row = encode([Cell::Number(2.5), Cell::Text("red"), Cell::Boolean(true)]).unwrap();
-        assert_eq!(row, [2.5, 0.0, 0.0, 1.0, 1.0]);
-    }
-
-    #[test]
-    fn an_unknown_level_is_all_zeros_and_a_missing_one_is_missing() {
-        let row = encode([Cell::Number(1.0), Cell::Text("pink"), Cell::Boolean(false)]).unwrap();
-        assert_eq!(row, [1.0, 0.0, 0.0, 0.0, 0.0]);
-        let row = encode([Cell::Missing, Cell::Missing, Cell::Boolean(false)]).unwrap();
-        assert!(row[..4].iter().all(|value| value.is_nan()));
-    }
-
-    #[test]
-    fn cells_of_the_wrong_kind_are_refused() {
-        let cells = |first, second| [first, second, Cell::Boolean(false)];
-        let red = || Cell::Text("red");
-        assert_eq!(encode(cells(Cell::Text("two"), red())), Err(EncodingError::NotANumber));
-        assert_eq!(encode(cells(Cell::Boolean(true), red())), Err(EncodingError::NotANumber));
-        assert_eq!(encode(cells(Cell::Number(f64::NAN), red())), Err(EncodingError::NotFinite));
-        let seven = [Cell::Number(1.0), red(), Cell::Number(7.0)];
-        assert_eq!(encode(seven), Err(EncodingError::NotABoolean));
-    }
-
-    #[test]
-    fn texts_are_read_as_in_an_upload() {
-        let cells = |first, third| [first, Cell::Text("red"), third];
-        let row = encode(cells(Cell::Text(" $1,048.52 "), Cell::Text("yes"))).unwrap();
-        assert_eq!((row[0], row[4]), (1048.52, 1.0)); // as in an upload
-        assert!(encode(cells(Cell::Text("unknown"), Cell::Text("No"))).unwrap()[0].is_nan());
-        let own = Notation { missing: vec!["-999".into()], ..Notation::default() };
-        let column = InputColumn { name: "x".into(), kind: ColumnKind::Numeric, levels: vec![], notation: own };
-        assert!(column.code(Cell::Number(-999.0)).unwrap().is_nan() && !column.takes_numbers_as_they_are());
-    }
-
-    #[test]
-    fn a_date_becomes_parts_on_circles() {
-        let column = |kind| InputColumn { name: "when".into(), kind, levels: vec![], notation: Notation::default() };
-        let encoding = Encoding { columns: vec![column(ColumnKind::Date)] };
-        let code = encoding.columns[0].code(Cell::Text("2026-03-31")).unwrap();
-        assert_eq!(code, 1_774_915_200.0);
-        let mut inputs = [0.0; 6];
-        encoding.encode([code].into_iter(), &mut inputs);
-        assert_eq!((inputs[1], encoding.input_names()[1].as_str()), (2026.0, "when.year"));
-        assert_eq!(encoding.columns[0].code(Cell::Number(5.0)), Err(EncodingError::NotADate));
-    }
-
     #[test]
     fn levels_beyond_doubles_are_told_by_their_text_alone() {
         let levels = ["9007199254740991", "9007199254740992", "9007199254740993"].map(str::to_owned).to_vec();
-        let column =
-            InputColumn { name: "id".into(), kind: ColumnKind::Categorical, levels, notation: Notation::default() };
+        let column = InputColumn {
+            name: "id".into(),
+            kind: ColumnKind::Categorical,
+            levels,
+            signs: None,
+            notation: Notation::default(),
+        };
         assert_eq!(column.code(Cell::Text("9007199254740992")), Ok(1.0));
         assert_eq!(column.code(Cell::Text("9007199254740993")), Ok(2.0));
         assert!(column.is_unknown(column.code(Cell::Text("9007199254740994")).unwrap()));
@@ -360,8 +202,13 @@ mod tests {
     #[test]
     fn levels_that_look_like_something_else_are_found() {
         let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
-        let column =
-            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels, notation: Notation::default() };
+        let column = InputColumn {
+            name: "mixed".into(),
+            kind: ColumnKind::Categorical,
+            levels,
+            signs: None,
+            notation: Notation::default(),
+        };
         assert_eq!(column.code(Cell::Number(1.0)), Ok(0.0));
         assert_eq!(column.code(Cell::Number(2.5)), Ok(1.0));
         assert_eq!(column.code(Cell::Boolean(true)), Ok(2.0));
@@ -374,7 +221,13 @@ mod tests {
     fn a_level_is_the_same_number_in_every_format() {
         let column = |levels: &[&str]| {
             let levels = levels.iter().map(|&level| level.to_owned()).collect();
-            InputColumn { name: "mixed".into(), kind: ColumnKind::Categorical, levels, notation: Notation::default() }
+            InputColumn {
+                name: "mixed".into(),
+                kind: ColumnKind::Categorical,
+                levels,
+                signs: None,
+                notation: Notation::default(),
+            }
         };
         let decimals = column(&["-0", "1.0", "1e3", "2.50", "x"]);
         for (number, texts, code) in [
