@@ -112,23 +112,22 @@ pub fn train(
     }
     drop(keys);
     let rows = PartedRows::new(rows, spec.roles(schema), parts);
-    train_on(rows, (schema, dataset), spec, cross_validation, resources, observer, clock)
+    let run = Run::new(rows, resources.threads, observer);
+    train_on(run, (schema, dataset), spec, cross_validation, resources, clock)
 }
 
 /// Trains on rows that are split already.
 pub(super) fn train_on(
-    rows: PartedRows,
+    run: Run,
     (schema, dataset): (&Schema, &str),
     spec: &TrainSpec,
     cross_validation: Option<CrossValidation>,
     resources: Resources,
-    observer: &dyn Observer,
     mut clock: Clock,
 ) -> Result<Trained, TrainError> {
-    observer.progress(Stage::Scale, 0.0);
+    run.observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
     let encoding = Encoding::of(schema, &spec.roles(schema));
-    let run = Run::new(rows, resources.threads, observer);
     let columns = (schema, &encoding);
     let design = ChoosingRows::design(&run, columns, spec)?;
     let training = ChoosingRows::of(run, columns, spec, "training")?;
@@ -144,7 +143,7 @@ pub(super) fn train_on(
     let ChoosingRows { run, moments, targets, .. } = &training;
     let coding = &targets.coding;
     let coded = CodedRows { run, inputs: &inputs, coding };
-    let count = run.rows.count(Part::Training);
+    let count = run.total(Part::Training);
     let choosing_rows = CodedRows { run: &choosing.run, inputs: &inputs, coding: &choosing.targets.coding };
     let (settled, trials) = settle(&choosing_rows, spec, kernel, count)?;
     let spec = &settled;

@@ -13,9 +13,13 @@ mod header;
 /// Moments of the columns of a table.
 mod table_moments;
 
+/// What is known of a table before training: counts, moments and a sample.
+mod table_profile;
+
 pub use error::PartialError;
 pub use header::PARTIAL_HEADER;
 pub use table_moments::TableMoments;
+pub use table_profile::{SampledRow, TableProfile};
 
 use crate::features::Precision;
 use crate::solver::{GramSums, InstructionSet};
@@ -40,6 +44,10 @@ pub enum PassStatistics {
     Moments(Box<TableMoments>),
     /// A Gram matrix and the sums beside it, of features in this precision.
     Gram(Precision, Box<GramSums>),
+    /// Counts, moments of all columns and a sample of the rows.
+    Profile(Box<TableProfile>),
+    /// Moments of the absolute errors of a function, as inputs, and of the targets.
+    Errors(Box<TableMoments>),
 }
 
 impl Partial {
@@ -61,12 +69,17 @@ impl Partial {
             return Err(PartialError::OtherInstructions { own, other });
         }
         match (&mut self.statistics, &other.statistics) {
-            (PassStatistics::Moments(sums), PassStatistics::Moments(more)) => sums.merge(more),
+            (PassStatistics::Moments(sums), PassStatistics::Moments(more))
+            | (PassStatistics::Errors(sums), PassStatistics::Errors(more)) => sums.merge(more),
             (PassStatistics::Gram(_, sums), PassStatistics::Gram(_, more)) => Ok(sums.merge(more)?),
-            (PassStatistics::Moments(_), PassStatistics::Gram(..))
-            | (PassStatistics::Gram(..), PassStatistics::Moments(_)) => {
-                Err(PartialError::OtherPass { own: own.pass.name(), other: its.pass.name() })
-            }
+            (PassStatistics::Profile(sums), PassStatistics::Profile(more)) => sums.merge(more),
+            (
+                PassStatistics::Moments(_)
+                | PassStatistics::Gram(..)
+                | PassStatistics::Profile(_)
+                | PassStatistics::Errors(_),
+                _,
+            ) => Err(PartialError::OtherPass { own: own.pass.name(), other: its.pass.name() }),
         }
     }
 
@@ -74,8 +87,9 @@ impl Partial {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; PARTIAL_HEADER]; // filled in when the rest is known
         match &self.statistics {
-            PassStatistics::Moments(moments) => moments.write(&mut bytes),
+            PassStatistics::Moments(moments) | PassStatistics::Errors(moments) => moments.write(&mut bytes),
             PassStatistics::Gram(_, sums) => sums.write(&mut bytes),
+            PassStatistics::Profile(profile) => profile.write(&mut bytes),
         }
         self.header().fill_in(&mut bytes);
         bytes
@@ -91,7 +105,11 @@ impl Partial {
                 precision,
                 Box::new(GramSums::read(rows, payload).ok_or(PartialError::Inconsistent)?),
             ),
-            (Pass::Moments, Some(_)) | (Pass::Gram, None) => return Err(PartialError::Inconsistent),
+            (Pass::Profile, None) => PassStatistics::Profile(Box::new(TableProfile::read(payload)?)),
+            (Pass::Errors, None) => PassStatistics::Errors(Box::new(TableMoments::read(payload)?)),
+            (Pass::Moments | Pass::Profile | Pass::Errors, Some(_)) | (Pass::Gram, None) => {
+                return Err(PartialError::Inconsistent);
+            }
         };
         let partial = Self { spec, instructions, statistics };
         if partial.header().rows == rows { Ok(partial) } else { Err(PartialError::Inconsistent) }
@@ -111,10 +129,32 @@ impl Partial {
         Self::decode(&bytes)
     }
 
+    /// The next of several files that follow each other; none at the end of the source.
+    pub fn read_next(source: &mut impl Read, limit: u64) -> Result<Option<Self>, PartialError> {
+        let mut bytes = Vec::new();
+        source.by_ref().take(PARTIAL_HEADER as u64).read_to_end(&mut bytes)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let stated = Header::read(&bytes)?.payload_length;
+        if stated > limit {
+            return Err(PartialError::TooLarge { stated, limit });
+        }
+        source.take(stated).read_to_end(&mut bytes)?;
+        Self::decode(&bytes).map(Some)
+    }
+
+    /// Rows that these are statistics of.
+    pub fn row_count(&self) -> u64 {
+        self.header().rows
+    }
+
     fn header(&self) -> Header {
         let (pass, precision, rows) = match &self.statistics {
             PassStatistics::Moments(moments) => (Pass::Moments, None, moments.rows),
             PassStatistics::Gram(precision, sums) => (Pass::Gram, Some(*precision), sums.row_count()),
+            PassStatistics::Profile(profile) => (Pass::Profile, None, profile.rows),
+            PassStatistics::Errors(moments) => (Pass::Errors, None, moments.rows),
         };
         let Self { spec, instructions, .. } = self;
         Header { pass, spec: *spec, precision, instructions: *instructions, rows, payload_length: 0 }

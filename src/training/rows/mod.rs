@@ -27,5 +27,8 @@ pub(crate) mod picked_rows;
 /// A pass that scores candidates for features.
 pub(crate) mod pool_passes;
 
+/// Passes over all rows of a table that is too large to be at hand.
+pub(crate) mod whole_passes;
+
 /// The class and weight of every row.
 pub(crate) mod classes;
