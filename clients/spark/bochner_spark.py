@@ -200,8 +200,12 @@ class Session:
         self.program, self.root, self.files, self.reader = program, root, files, reader
         self.partitions = partitions or min(len(files), MOST_PARTITIONS)
         builder = SparkSession.builder.appName("bochner")
-        builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
-        settings = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
+        settings = {}
+        if master.startswith("sc://"):  # the server has its own settings
+            builder = builder.remote(master)
+        else:
+            builder = builder.master(master)
+            settings = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
         settings.update(setting.split("=", 1) for setting in conf)
         for name, value in settings.items():
             builder = builder.config(name, value)
@@ -265,21 +269,32 @@ def main():
     def answer(**members):
         print(json.dumps(members), file=answers, flush=True)
 
-    requests, arrived = [], threading.Condition()
+    requests, arrived, idle = [], threading.Condition(), threading.Event()
 
     def listen():
         for line in sys.stdin:
             with arrived:
                 requests.append(json.loads(line))
+                idle.clear()
                 arrived.notify()
-        os._exit(0)  # the program has ended; the session, and all it started, end with this process
+        if not idle.is_set():
+            os._exit(0)  # the program has ended; the session, and all it started, end with this process
+        with arrived:
+            requests.append({"stop": True})
+            arrived.notify()
 
     threading.Thread(target=listen, daemon=True).start()
     session = None
     while True:
         with arrived:
+            if not requests:
+                idle.set()
             arrived.wait_for(lambda: requests)
             request = requests.pop(0)
+        if "stop" in request:
+            if session is not None:
+                session.spark.stop()
+            return
         try:
             if "start" in request:
                 session = Session(**request["start"])

@@ -199,8 +199,37 @@ mod tests {
         Partial { spec: [9; 32], instructions: InstructionSet::of_this_machine(), statistics }
     }
 
-    fn all() -> [Partial; 3] {
-        [gram(Width::Narrow, 40), gram(Width::Wide, 9), moments(&[1.5, f64::NAN, -1e300, 4.0])]
+    /// Of rows whose hashes are these.
+    fn profile(hashes: &[u64]) -> Partial {
+        let mut profile = TableProfile::empty(2, 3);
+        profile.rows = hashes.len() as u64;
+        profile.parts = [profile.rows, 0, 0, 0];
+        let row = |hash: &u64| SampledRow { hash: *hash, file: 1, row: 7 * hash, cells: vec![*hash as f64, f64::NAN] };
+        profile.keep(hashes.iter().map(row));
+        let statistics = PassStatistics::Profile(Box::new(profile));
+        Partial { spec: [5; 32], instructions: InstructionSet::of_this_machine(), statistics }
+    }
+
+    fn all() -> [Partial; 4] {
+        let moments = moments(&[1.5, f64::NAN, -1e300, 4.0]);
+        [gram(Width::Narrow, 40), gram(Width::Wide, 9), moments, profile(&[9, 2, 4, 7])]
+    }
+
+    /// Whatever the order, the rows with the smallest hashes are kept.
+    #[test]
+    fn samples_merge_to_the_sample_of_all_rows() {
+        let merged = |parts: &[&[u64]]| {
+            let mut total = profile(parts[0]);
+            parts[1..].iter().for_each(|part| total.merge(&profile(part)).unwrap());
+            total.encode()
+        };
+        let whole = merged(&[&[8, 3, 5, 1, 9, 2]]);
+        for parts in [[&[8_u64, 3][..], &[5, 1, 9, 2]], [&[5, 1, 9, 2], &[3, 8]], [&[], &[1, 2, 3, 5, 8, 9]]] {
+            assert_eq!(merged(&parts), whole);
+        }
+        assert_eq!(merged(&[&[1], &[9], &[2, 8], &[5, 3]]), whole);
+        let PassStatistics::Profile(found) = Partial::decode(&whole).unwrap().statistics else { panic!() };
+        assert_eq!(found.sample.iter().map(|row| row.hash).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     /// The file with its checksum made right again, as a hostile writer would.
@@ -258,6 +287,11 @@ mod tests {
         assert!(matches!(with(12..16, &1_u32.to_le_bytes()), Err(PartialError::Inconsistent)));
         assert!(matches!(with(52..56, &99_u32.to_le_bytes()), Err(PartialError::Unknown { .. })));
         let payload = PARTIAL_HEADER;
+        let mut unordered = profile(&[1, 2]);
+        if let PassStatistics::Profile(profile) = &mut unordered.statistics {
+            profile.sample.reverse();
+        }
+        assert!(matches!(Partial::decode(&unordered.encode()), Err(PartialError::Inconsistent)));
         for (offset, value) in [(0, 64_u32), (0, 128), (4, u32::MAX), (4, 6), (8, 1 << 30), (12, 1 << 20)] {
             let refusal = with(payload + offset..payload + offset + 4, &value.to_le_bytes());
             assert_eq!(refusal.is_ok(), offset == 0 && value == 64, "{offset} {value}");
