@@ -160,11 +160,6 @@ impl Encoding {
 }
 
 impl InputColumn {
-    /// A column of numbers.
-    pub fn number(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: ColumnKind::Numeric, levels: Vec::new(), notation: Notation::default() }
-    }
-
     /// Number of inputs that this column becomes.
     fn width(&self) -> usize {
         match self.kind {

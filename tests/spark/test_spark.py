@@ -56,9 +56,9 @@ def files(tmp_path_factory):
     return folder
 
 
-def train(folder, output, *flags, spec=SPEC, **options):
+def train(folder, output, *flags, spec=SPEC, python=sys.executable, **options):
     command = [BINARY, "train", str(folder), "--target", "y", "--ignore", "note", "--spec", json.dumps(spec)]
-    command += ["--output", str(output), "--spark-python", sys.executable, *flags]
+    command += ["--output", str(output), "--spark-python", python, *flags]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
 
 
@@ -114,7 +114,7 @@ def children(root):
 
 
 class Killer(threading.Thread):
-    """Kills, once each, the first process below this one that each of some words is in the command line of."""
+    """Kills, one after the other, the first process below this one that each of some words is in the command line of."""
 
     def __init__(self, *words):
         super().__init__(daemon=True)
@@ -122,21 +122,17 @@ class Killer(threading.Thread):
 
     def run(self):
         while self.words and not self.over:
-            for pid, command in children(os.getpid()).items():
-                word = next((word for word in self.words if word in command), None)
-                if word is not None:
-                    os.kill(pid, signal.SIGKILL)
-                    self.words.remove(word)
-                    self.killed.append(word)
-                    time.sleep(1)  # so that the next is one of another attempt
-                    break
-            time.sleep(0.005)
+            pid = next((pid for pid, command in children(os.getpid()).items() if self.words[0] in command), None)
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                self.killed.append(self.words.pop(0))
+            time.sleep(0.01)
 
 
 @pytest.mark.long
 def test_what_is_killed_in_the_middle_is_done_again(files, tmp_path):
     """A native process and an executor, with two executors as processes of their own."""
-    spec = {**SPEC, "features": {"count": 1024, "seed": 3}}
+    spec = {**SPEC, "features": {"count": 512, "seed": 3}, "error_bars": False}
     expected = trained(files, tmp_path / "local.bochner", spec=spec)
     killer = Killer(" pass gram ", "CoarseGrainedExecutorBackend")
     killer.start()
@@ -197,7 +193,7 @@ def test_files_that_do_not_fit_are_refused_by_name(files, tmp_path):
     assert "not possible for a folder" in refused(files, tmp_path, "--missing", "none")
     alone = subprocess.run([BINARY, "train", str(folder / "a.parquet"), "--engine", "spark"], capture_output=True, text=True)
     assert alone.returncode == 1 and "takes a folder" in alone.stderr
-    assert "cannot be started" in refused(files, tmp_path, *spark(1), "--spark-python", "/no/such/python")
+    assert "cannot be started" in refused(files, tmp_path, *spark(1), python="/no/such/python")
 
 
 @pytest.mark.long

@@ -66,7 +66,7 @@ mod tests {
     /// Files of these many rows, read in parts of one engine each, whose statistics travel as bytes.
     struct Parts {
         files: Vec<usize>,
-        parts: Vec<Vec<usize>>,
+        groups: Vec<Vec<usize>>,
         threads: usize,
     }
 
@@ -77,10 +77,10 @@ mod tests {
             _: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
         ) -> Result<Partial, TrainError> {
             let mut total: Option<Partial> = None;
-            for part in &self.parts {
+            for group in &self.groups {
                 let task = PassTask::read(&task.write())?;
                 let mut sums = PassSums::new(&task, self.threads);
-                for &file in part {
+                for &file in group {
                     let first: usize = self.files[..file].iter().sum();
                     let cells: Vec<f64> = (first..first + self.files[file]).flat_map(row).collect();
                     for (at, cells) in cells.chunks(3 * CHUNK_ROWS).enumerate() {
@@ -118,8 +118,8 @@ mod tests {
             json!({"effort": "fast", "features": {"count": 32, "sampling": "structured"}, "calibration_fraction": 0.1}),
         ] {
             let bytes = |parts: &[&[usize]], threads| {
-                let parts = parts.iter().map(|part| part.to_vec()).collect();
-                encode(&model_of(&Parts { files: FILES.to_vec(), parts, threads }, &raw).0).unwrap()
+                let groups = parts.iter().map(|part| part.to_vec()).collect();
+                encode(&model_of(&Parts { files: FILES.to_vec(), groups, threads }, &raw).0).unwrap()
             };
             let whole = bytes(&[&[0, 1, 2, 3, 4]], 1);
             for (parts, threads) in
@@ -153,7 +153,7 @@ mod tests {
     fn the_model_is_that_of_a_table_but_for_the_split() {
         let raw = json!({"effort": "fast", "features": {"count": 64}, "kernel": {"bandwidth": 1.0}, "lambda": 1e-5});
         let (files, schema) =
-            model_of(&Parts { files: FILES.to_vec(), parts: vec![vec![0, 1, 2, 3, 4]], threads: 1 }, &raw);
+            model_of(&Parts { files: FILES.to_vec(), groups: vec![vec![0, 1, 2, 3, 4]], threads: 1 }, &raw);
         let rows = Whole(FILES.iter().sum());
         let table = train(&rows, &schema, "files", &spec(&raw), RESOURCES, &Silent).unwrap().model;
         let (one, other) = (&files.report, &table.report);
@@ -181,7 +181,7 @@ mod tests {
             ) -> Result<Partial, TrainError> {
                 let mut rows = self.0.lock().unwrap();
                 *rows -= 1_000;
-                Parts { files: vec![*rows], parts: vec![vec![0]], threads: 1 }.run(task, tick)
+                Parts { files: vec![*rows], groups: vec![vec![0]], threads: 1 }.run(task, tick)
             }
         }
         let column = |name: &str| FileColumn { name: name.into(), boolean: false };

@@ -76,8 +76,10 @@ impl TableProfile {
         bytes.extend((self.sample.len() as u64).to_le_bytes());
         self.columns.iter().for_each(|sums| bytes.extend(sums.to_bytes()));
         for SampledRow { hash, file, row, cells } in &self.sample {
-            [hash, file, row].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
-            cells.iter().for_each(|cell| bytes.extend(cell.to_le_bytes()));
+            for number in [hash, file, row] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
         }
     }
 
