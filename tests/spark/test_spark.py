@@ -4,10 +4,12 @@ The environment names the binary (BOCHNER_BINARY) and a Python with pyspark is t
 left out of `make test`.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ from pathlib import Path
 import numpy
 import pyarrow
 import pyarrow.parquet
+import pyspark
 import pytest
 
 BINARY = str(Path(os.environ["BOCHNER_BINARY"]).resolve())
@@ -129,18 +132,62 @@ class Killer(threading.Thread):
             time.sleep(0.01)
 
 
+SPARK_HOME = Path(pyspark.__file__).parent
+# Executors of a cluster have a Python of their own.
+ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def started(*commands):
+    """Processes of a cluster, which are ended in the end."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": ENVIRONMENT}
+    running = [subprocess.Popen(list(map(str, command)), **quiet) for command in commands]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(timeout=30)
+
+
 @pytest.mark.long
 def test_what_is_killed_in_the_middle_is_done_again(files, tmp_path):
-    """A native process and an executor, with two executors as processes of their own."""
+    """A native process, an executor, and one of two workers with all it started."""
     spec = {**SPEC, "features": {"count": 512, "seed": 3}, "error_bars": False}
     expected = trained(files, tmp_path / "local.bochner", spec=spec)
-    killer = Killer(" pass gram ", "CoarseGrainedExecutorBackend")
-    killer.start()
-    cluster = spark(6, "local-cluster[2,1,1024]", "--spark-conf", "spark.executor.memory=512m")
-    found = trained(files, tmp_path / "m.bochner", *cluster, spec=spec)
-    killer.over = True
-    assert killer.killed == [" pass gram ", "CoarseGrainedExecutorBackend"]
+    master = f"spark://127.0.0.1:{(port := free_port())}"
+    java = [SPARK_HOME / "bin/spark-class"]
+    deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", "0"]
+    worker = [*java, f"{deploy}.worker.Worker", *here, "--cores", "1", "--memory", "700m", "--work-dir", tmp_path, master]
+    with started([*java, f"{deploy}.master.Master", *here, "--port", port], worker, worker):
+        killer = Killer(" pass gram ", "CoarseGrainedExecutorBackend", "deploy.worker.Worker")
+        killer.start()
+        cluster = spark(6, master, "--spark-conf", "spark.executor.memory=512m")
+        found = trained(files, tmp_path / "m.bochner", *cluster, spec=spec, env=ENVIRONMENT)
+        killer.over = True
+    assert killer.killed == [" pass gram ", "CoarseGrainedExecutorBackend", "deploy.worker.Worker"]
     assert found == expected
+
+
+@pytest.mark.long
+def test_spark_connect_gives_the_same_model(files, expected, tmp_path):
+    port = free_port()
+    server = [SPARK_HOME / "bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    server += ["--master", "local[2,4]", "--conf", f"spark.connect.grpc.binding.port={port}"]
+    with started(server):
+        deadline = time.monotonic() + 240
+        while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        flags = ["--engine", "spark", "--spark-master", f"sc://127.0.0.1:{port}", "--spark-partitions", "3"]
+        assert trained(files, tmp_path / "m.bochner", *flags, env=ENVIRONMENT) == expected
 
 
 @pytest.mark.long
