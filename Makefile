@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile mutations fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages bench-uploads clean image test-docker reproduce
+.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile mutations fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages bench-uploads clean image test-docker test-spark spark reproduce
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -20,7 +20,7 @@ help: ## Show what can be made
 run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in ./data
 	@exec $(BINARY) serve --welcome
 
-test: deps check unit traces smoke clients browser crashes test-docker ## Run every test: formatting, lints, unit, numerics, HTTP, hostile requests, curl, other people's clients, a browser, crashes, the container
+test: deps check unit traces smoke clients browser crashes spark test-docker ## Run every test: formatting, lints, unit, numerics, HTTP, hostile requests, curl, other people's clients, a browser, crashes, the container
 
 build: deps ## Build the release binary, target/release/bochner
 	cargo build --release --locked
@@ -80,6 +80,13 @@ mutations: deps target/clients/installed ## Upload FILES (10000) damaged Parquet
 fuzz: deps ## Fuzz every parser for SECONDS (20) each; the first run builds everything with coverage
 	@sh scripts/install-deps.sh fuzz
 	@sh fuzz/run.sh $(SECONDS)
+
+# Without Java there is no Spark: what needs none is tested all the same.
+spark: deps
+	@sh tests/spark/run.sh $(TESTED) short
+
+test-spark: deps ## Train on Apache Spark: the same bytes for any partition, after kills and for both readers; refusals by name
+	@sh tests/spark/run.sh $(TESTED) all
 
 test-docker: deps ## Build the container image, deploy it with compose, restart, kill and upgrade it; skipped without an engine
 	@sh tests/docker/run.sh

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what building needs, and says what to do where it cannot. An argument adds what a task needs: `python` for the
 # tests of clients, `faults` for the tests that kill the service, `fuzz` for the fuzz targets, `docker` for the tests of the
-# container, `debootstrap` for base images without a registry, `browser` for the tests of the console.
+# container, `debootstrap` for base images without a registry, `browser` for the tests of the console, `spark` for the tests on
+# Apache Spark.
 set -eu
 
 missing=""
@@ -27,6 +28,10 @@ docker)
     command -v python3 >/dev/null 2>&1 || missing="$missing python3"
     docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null 2>&1 ||
         missing="$missing docker-compose"
+    ;;
+spark)
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3 python3-venv"
+    command -v java >/dev/null 2>&1 || missing="$missing default-jre-headless"
     ;;
 browser)
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"

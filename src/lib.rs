@@ -18,6 +18,10 @@
 /// The command line.
 pub mod cli;
 
+/// Tables in files that stay where they are, and the engines that run passes over them.
+#[doc(hidden)]
+pub mod cluster;
+
 /// The experiments of the papers.
 #[warn(missing_docs)]
 pub mod reproduce;

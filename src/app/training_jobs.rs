@@ -252,7 +252,7 @@ fn training_failure(error: TrainError) -> Failure {
         TrainError::Rows(_) => "storage",
         TrainError::Solve(_) => "not_solvable",
         TrainError::Data(_) => "nothing_to_learn",
-        TrainError::Panicked => "internal",
+        TrainError::Panicked | TrainError::Engine(_) => "internal",
     };
     failure(code, error)
 }

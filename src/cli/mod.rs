@@ -42,12 +42,16 @@ mod train;
 /// What is proved of a model file.
 mod guarantees;
 
+/// Tables in files, and passes over them on a cluster.
+mod cluster;
+
 /// Read a Parquet or Arrow file in a process of its own.
 mod read_columns;
 
 use crate::config::{self, Config};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+pub use cluster::{EngineArguments, MergeArguments, PassArguments};
 pub use compare::CompareArguments;
 pub use demo::DemoArguments;
 pub use inputs::{ResourceArguments, TableArguments};
@@ -166,6 +170,11 @@ pub enum Command {
         #[arg(long)]
         repair: bool,
     },
+    /// Run one pass of a training over Parquet files, or over a stream of rows on standard input, and write its statistics to
+    /// standard output. For executors of a cluster; ends with the process that started it.
+    Pass(PassArguments),
+    /// Merge the statistics of passes and write them to standard output. The order does not matter.
+    Merge(MergeArguments),
     /// Read a table from standard input and write it as CSV, in a process with limits. For the service's own use.
     #[command(hide = true)]
     ReadColumns {
@@ -221,6 +230,8 @@ impl Cli {
             Command::Backup { target, data_dir } => backup::backup(&data_dir, &target),
             Command::Restore { copy, data_dir } => backup::restore(&copy, &data_dir),
             Command::Doctor { data_dir, repair } => doctor::doctor(&data_dir, repair),
+            Command::Pass(arguments) => cluster::pass(&arguments).map(|()| ExitCode::SUCCESS),
+            Command::Merge(arguments) => cluster::merge(&arguments).map(|()| ExitCode::SUCCESS),
             Command::ReadColumns { format } => return read_columns::read(&format),
         };
         match outcome {

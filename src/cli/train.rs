@@ -1,12 +1,13 @@
 //! Train a model on a table, without a service: the same library as a training job.
 
+use super::cluster::{EngineArguments, train_files};
 use super::inputs::{ResourceArguments, TableArguments, listed, raw_spec, stem};
 use super::progress::StageLine;
 use super::{STOPPED, written};
 use crate::dataset::{Finding, Schema, Severity};
 use crate::model::{FittedModel, encode};
 use crate::theory::RowAccess;
-use crate::training::{TrainError, TrainSpec, estimate_memory, train};
+use crate::training::{TrainError, TrainSpec, Trained, estimate_memory, train};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -16,7 +17,8 @@ use std::process::ExitCode;
 /// Table, spec and outputs of `bochner train`.
 #[derive(Debug, Args)]
 pub struct TrainArguments {
-    /// Table to train on: CSV, JSON, Arrow, Parquet or LIBSVM, as for uploads, optionally compressed as .gz or .zst.
+    /// Table to train on: CSV, JSON, Arrow, Parquet or LIBSVM, as for uploads, optionally compressed as .gz or .zst; or a folder
+    /// of Parquet files, which are read where they are.
     data: PathBuf,
 
     #[command(flatten)]
@@ -33,6 +35,9 @@ pub struct TrainArguments {
     #[command(flatten)]
     resources: ResourceArguments,
 
+    #[command(flatten)]
+    engine: EngineArguments,
+
     /// Print the description of the model as JSON, with the path of its file.
     #[arg(long)]
     json: bool,
@@ -42,16 +47,16 @@ pub struct TrainArguments {
 pub(super) fn run(arguments: &TrainArguments) -> Result<ExitCode, String> {
     let allowed = &arguments.resources;
     let spec = TrainSpec::check("/spec", Some(&raw_spec(&arguments.spec)?), allowed.spec_limits()).map_err(listed)?;
-    let file = arguments.table.read(&arguments.data)?;
-    let schema = &file.dataset.schema;
-    spec.check_against(schema, "/dataset").map_err(listed)?;
-    let spec = spec.within_memory(schema, allowed.threads(), allowed.memory());
-    let need = estimate_memory(&spec, schema, allowed.threads());
-    let resources = allowed.grant(need, "training", "use fewer features")?;
-    note_table(schema, &file.dataset.name);
-    let line = StageLine::start();
-    let trained = train(&file.table, schema, &file.dataset.id, &spec, resources, &line);
-    line.finish();
+    let trained = if arguments.data.is_dir() {
+        let table = arguments.table.of_files()?;
+        let line = StageLine::start();
+        let trained = train_files(&arguments.data, table, &spec, &arguments.engine, (allowed, &line));
+        line.finish();
+        trained?
+    } else {
+        arguments.engine.check_for_file()?;
+        train_file(arguments, &spec)?
+    };
     let model = match trained {
         Ok(trained) => trained.model,
         Err(TrainError::Stopped) => {
@@ -68,6 +73,22 @@ pub(super) fn run(arguments: &TrainArguments) -> Result<ExitCode, String> {
     let mut target = std::io::stdout();
     written("the result", target.write_all(text.as_bytes()).and_then(|()| target.flush()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a table as the service reads an upload, and trains on it.
+fn train_file(arguments: &TrainArguments, spec: &TrainSpec) -> Result<Result<Trained, TrainError>, String> {
+    let allowed = &arguments.resources;
+    let file = arguments.table.read(&arguments.data)?;
+    let schema = &file.dataset.schema;
+    spec.check_against(schema, "/dataset").map_err(listed)?;
+    let spec = spec.within_memory(schema, allowed.threads(), allowed.memory());
+    let need = estimate_memory(&spec, schema, allowed.threads());
+    let resources = allowed.grant(need, "training", "use fewer features")?;
+    note_table(schema, &file.dataset.name);
+    let line = StageLine::start();
+    let trained = train(&file.table, schema, &file.dataset.id, &spec, resources, &line);
+    line.finish();
+    Ok(trained)
 }
 
 /// What was read and found, on standard error.

@@ -62,6 +62,11 @@ impl ColumnMoments {
         self.max = self.max.max(other.max);
     }
 
+    /// Number of values that are not missing.
+    pub fn count(&self) -> f64 {
+        self.count
+    }
+
     /// Number of missing cells.
     pub fn missing(&self) -> u64 {
         self.missing

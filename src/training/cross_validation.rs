@@ -40,8 +40,8 @@ pub(super) fn cross_validate(
         left.check_labels(rows, (schema, spec), &parts)?;
         let within = Within { observer, stage: Stage::CrossValidate, start: number as f64 / count as f64 };
         let training = PartedRows::new(rows, spec.roles(schema), parts);
-        let model =
-            train_on(training, (schema, ""), spec, Repetitions::default(), resources, &within, Clock::start())?.model;
+        let training = Run::new(training, resources.threads, &within);
+        let model = train_on(training, (schema, ""), spec, Repetitions::default(), resources, Clock::start())?.model;
         let tests = |row| if is_test(row) { Part::Validation } else { Part::Ignored };
         let tests = (0..rows.row_count()).map(tests).collect();
         let rows = PartedRows::new(rows, spec.roles(schema), tests);

@@ -3,6 +3,7 @@
 use super::cross_validation::Within;
 use super::rows::parted_rows::PartedRows;
 use super::rows::parting::SplitKeys;
+use super::rows::run::Run;
 use super::stage::{Clock, Observer, Stage, TrainError};
 use super::train::{Repetitions, Resources, train_on};
 use super::{GuaranteeSpec, TrainSpec};
@@ -45,7 +46,8 @@ pub(super) fn learning_curve(
         }
         let part = |(part, kept): (&Part, bool)| if fits(*part) && !kept { Part::Ignored } else { *part };
         let fewer = PartedRows::new(rows, spec.roles(schema), parts.iter().zip(kept).map(part).collect());
-        match train_on(fewer, (schema, ""), spec, Repetitions::default(), resources, &within, Clock::start()) {
+        let fewer = Run::new(fewer, resources.threads, &within);
+        match train_on(fewer, (schema, ""), spec, Repetitions::default(), resources, Clock::start()) {
             Ok(trained) => points.push(Fold {
                 training_rows: trained.model.report.training_rows,
                 test_rows: trained.model.report.validation_rows,

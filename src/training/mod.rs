@@ -45,10 +45,14 @@ mod compare;
 /// Statistics of some of the rows, which merge.
 mod partial;
 
+/// Training on a table in files that stay where they are.
+mod located;
+
 pub use assess::recertify::recertify;
 pub use compare::{CompareSpec, Comparison, Repetition, Summary, Trial, compare, estimate_comparison};
 pub(crate) use fit::bandwidth::mean_absolute_difference;
-pub use partial::{PARTIAL_HEADER, Partial, PartialError, PassStatistics, TableMoments};
+pub use located::{CHUNK_ROWS, Chunk, Engine, FileColumn, LocatedTable, PassKind, PassSums, PassTask, train_located};
+pub use partial::{PARTIAL_HEADER, Partial, PartialError, PassStatistics, SampledRow, TableMoments, TableProfile};
 pub use plan_request::PlanRequest;
 pub use spec::check_kernel::samplings;
 pub use spec::effort::Effort;

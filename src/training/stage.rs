@@ -82,6 +82,9 @@ pub enum TrainError {
     /// The rows hold nothing to learn, or the model cannot take them.
     #[error("{0}")]
     Data(String),
+    /// What runs passes over rows that stay where they are has failed, in its own words.
+    #[error("{0}")]
+    Engine(String),
     /// A worker thread panicked.
     #[error("a training thread panicked; its message is in the log")]
     Panicked,

@@ -81,7 +81,8 @@ pub fn train(
     drop(keys);
     let rows = PartedRows::new(rows, spec.roles(schema), parts);
     let repetitions = Repetitions { cross_validation, learning_curve };
-    train_on(rows, (schema, dataset), spec, repetitions, resources, observer, clock)
+    let run = Run::new(rows, resources.threads, observer);
+    train_on(run, (schema, dataset), spec, repetitions, resources, clock)
 }
 
 /// What the same training on other rows told, where the spec asks for it.
@@ -93,17 +94,15 @@ pub(super) struct Repetitions {
 
 /// Trains on rows that are split already.
 pub(super) fn train_on(
-    rows: PartedRows,
+    run: Run,
     (schema, dataset): (&Schema, &str),
     spec: &TrainSpec,
     repetitions: Repetitions,
     resources: Resources,
-    observer: &dyn Observer,
     mut clock: Clock,
 ) -> Result<Trained, TrainError> {
-    observer.progress(Stage::Scale, 0.0);
+    run.observer.progress(Stage::Scale, 0.0);
     let learner = spec.learner_for(schema.task);
-    let run = Run::new(rows, resources.threads, observer);
     let encoding = run.join_rare(Encoding::of(schema, &spec.roles(schema)))?;
     let columns = (schema, &encoding);
     let design = ChoosingRows::design(&run, columns, spec)?;
@@ -120,7 +119,7 @@ pub(super) fn train_on(
     let ChoosingRows { run, moments, targets, .. } = &training;
     let coding = &targets.coding;
     let coded = CodedRows { run, inputs: &inputs, coding };
-    let count = run.rows.count(Part::Training);
+    let count = run.total(Part::Training);
     let choosing_rows = CodedRows { run: &choosing.run, inputs: &inputs, coding: &choosing.targets.coding };
     let (settled, trials) = settle(&choosing_rows, spec, kernel, count)?;
     let spec = &settled;

@@ -61,6 +61,25 @@ pub struct TableArguments {
 }
 
 impl TableArguments {
+    /// Targets and columns to leave out of a folder of files, whose cells have types of their own. Refuses everything that says
+    /// how texts are read.
+    pub(in crate::cli) fn of_files(&self) -> Result<(Option<&str>, &[String]), String> {
+        let given = [
+            ("--task classification", self.task == Some(Task::Classification)),
+            ("--categorical", !self.categorical.is_empty()),
+            ("--datetime", !self.datetime.is_empty()),
+            ("--missing", !self.missing.is_empty()),
+            ("--decimal comma", self.decimal == DecimalMark::Comma),
+            ("--day-first", self.day_first.is_some()),
+            ("--delimiter", self.delimiter.is_some()),
+            ("--no-header", self.no_header),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok((self.target.as_deref(), &self.ignore)),
+            Some((name, _)) => Err(format!("{name} is not possible for a folder of Parquet files; remove it")),
+        }
+    }
+
     /// Reads a file as the service reads an upload.
     pub(in crate::cli) fn read(&self, path: &Path) -> Result<TableFile, String> {
         let at = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());

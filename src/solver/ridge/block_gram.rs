@@ -1,7 +1,6 @@
 //! The statistics of blocks of rows, and their sum.
 
 use super::gram::Sums;
-use super::gram_grid::GramGrid;
 use super::gram_sums::{GramSums, OffGrid};
 use crate::linalg::{BLOCKS_TOGETHER, PackedRows, Real, in_parallel};
 use ndarray::{Array2, ArrayView2, ArrayViewMut1, Axis, s};
@@ -106,19 +105,16 @@ pub struct BlockPlan<F> {
     pub count: usize,
     /// The most rows that one has.
     pub row_capacity: usize,
-    /// s.
-    pub feature_count: usize,
-    /// The units of the sums, and with them the number of targets.
-    pub grid: GramGrid,
     /// Fills the block of a number with its rows.
     pub fill: F,
 }
 
 impl<F> BlockPlan<F> {
-    /// The sum of all blocks: a few are filled side by side, then the pieces of their sum are computed side by side, so
+    /// Adds all blocks to sums: a few are filled side by side, then the pieces of their sum are computed side by side, so
     /// that all threads work on one matrix. `done` is called with the number of finished blocks, and may stop the work.
-    pub fn sum<T: Real, S: Send, E: Send + From<OffGrid>>(
+    pub fn add_to<T: Real, S: Send, E: Send + From<OffGrid>>(
         &self,
+        mut sums: GramSums,
         threads: usize,
         scratch: impl Fn() -> S,
         done: impl Fn(usize) -> Result<(), E>,
@@ -127,11 +123,10 @@ impl<F> BlockPlan<F> {
         F: Fn(usize, &mut S, &mut BlockGram<T>) -> Result<(), E> + Sync,
     {
         let at_once = blocks_at_once(threads).min(self.count);
-        let target_count = self.grid.target_count();
+        let (feature_count, target_count) = (sums.feature_count(), sums.grid().target_count());
         let mut blocks: Vec<_> =
-            (0..at_once).map(|_| BlockGram::new(self.row_capacity, self.feature_count, target_count)).collect();
+            (0..at_once).map(|_| BlockGram::new(self.row_capacity, feature_count, target_count)).collect();
         let mut scratches: Vec<_> = (0..at_once).map(|_| (scratch(), Ok(()))).collect();
-        let mut sums = GramSums::new(self.feature_count, self.grid.clone());
         for first in (0..self.count).step_by(at_once.max(1)) {
             let count = at_once.min(self.count - first);
             let items = blocks.iter_mut().zip(&mut scratches).take(count).enumerate();

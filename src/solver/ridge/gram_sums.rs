@@ -126,6 +126,16 @@ impl GramSums {
         Ok(())
     }
 
+    /// s.
+    pub fn feature_count(&self) -> usize {
+        self.features.len()
+    }
+
+    /// The units, and with them the number of targets.
+    pub fn grid(&self) -> &GramGrid {
+        &self.grid
+    }
+
     /// n, the rows so far.
     pub fn row_count(&self) -> u64 {
         self.sample_count

@@ -8,7 +8,7 @@ use crate::model::{ClassRowCounts, ErrorReport, Head};
 use crate::training::rows::classes::Classes;
 use crate::training::rows::parted_rows::RowBlock;
 use crate::training::rows::run::Run;
-use crate::training::stage::TrainError;
+use crate::training::stage::{Stage, TrainError};
 use ndarray::ArrayView2;
 
 /// Predicts the validation rows and sums up the errors.
@@ -30,6 +30,10 @@ pub(crate) fn errors(
             Ok(ErrorReport::Labels(scores.errors(class_rows(run, &labels.labels)?)))
         }
         Head::Numbers { targets } => {
+            if let Some(whole) = run.whole {
+                let found = whole.errors(function.parts, &|done| run.tick(Stage::Evaluate, done))?;
+                return Ok(ErrorReport::Numbers(NumberErrorSums::of_moments(&found).errors(targets, training_mse)));
+            }
             let add = |sums: &mut NumberErrorSums, block: &RowBlock, values: ArrayView2<f64>| {
                 sums.add(block.targets(), values, block.weights());
             };

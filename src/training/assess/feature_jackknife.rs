@@ -63,7 +63,7 @@ fn of_pool(
     coding: &TargetCoding,
 ) -> Result<Option<(DrawError, usize, bool)>, TrainError> {
     let map = function.map;
-    let affordable = pool_multiple(run.rows.count(Part::Training), map.feature_count(), coding.width());
+    let affordable = pool_multiple(run.total(Part::Training), map.feature_count(), coding.width());
     let Some(multiple) = affordable.filter(|_| spec.sampling.draws_are_independent()) else { return Ok(None) };
     // Draw j depends on the seed and on j alone: the model's own are the first of them.
     let wide = spec.sample_map(map.kernel, multiple * map.feature_count(), map.input_dim());

@@ -1,6 +1,7 @@
 //! Errors of predicted numbers.
 
 use crate::model::{NumberErrors, TargetErrors};
+use crate::training::rows::whole_passes::TargetMoments;
 use ndarray::ArrayView2;
 
 /// Running sums of the prediction errors of each target; weighted rows count by their weight.
@@ -21,6 +22,21 @@ struct ErrorSums {
 impl NumberErrorSums {
     pub(crate) fn new(target_count: usize) -> Self {
         Self { targets: vec![ErrorSums::default(); target_count] }
+    }
+
+    /// The sums of rows that count the same, from the moments of their errors.
+    pub(crate) fn of_moments(targets: &[TargetMoments]) -> Self {
+        let sums = |TargetMoments { errors, values }: &TargetMoments| {
+            let weight = errors.count();
+            ErrorSums {
+                weight,
+                square: weight * (errors.variance() + errors.mean() * errors.mean()),
+                absolute: weight * errors.mean(),
+                mean: values.mean(),
+                spread: weight * values.variance(),
+            }
+        };
+        Self { targets: targets.iter().map(sums).collect() }
     }
 
     /// Takes in rows of targets and of predictions for them.

@@ -101,7 +101,7 @@ fn check_learnable(
         ));
     }
     let of_design = rows == "design";
-    if run.rows.count(Part::Training) < 2 {
+    if run.total(Part::Training) < 2 {
         return refuse(if of_design {
             "fewer than two design rows choose scaling, bandwidth and lambda; use a larger design_fraction".into()
         } else {

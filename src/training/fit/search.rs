@@ -138,7 +138,7 @@ impl CodedRows<'_> {
             self.run.accumulate(&selection, self.inputs, features, self.coding, |_| self.run.stop_if_asked())?;
         let target_mean = gram.centre_targets();
         let path = RidgePath::new(&gram.into_normal_equations(), self.run.threads);
-        let lambdas = spec.compared_lambdas(self.run.rows.count(Part::Training), 1);
+        let lambdas = spec.compared_lambdas(self.run.total(Part::Training), 1);
         Ok(self.search_lambda::<f64>(&map, &path, (&selection, &target_mean), &lambdas)?.best_loo())
     }
 }

@@ -20,6 +20,8 @@ const VERSION: u32 = 1;
 pub(super) enum Pass {
     Moments,
     Gram,
+    Profile,
+    Errors,
 }
 
 impl Pass {
@@ -27,6 +29,8 @@ impl Pass {
         match self {
             Self::Moments => "moments",
             Self::Gram => "gram",
+            Self::Profile => "profile",
+            Self::Errors => "errors",
         }
     }
 
@@ -34,11 +38,13 @@ impl Pass {
         match self {
             Self::Moments => 1,
             Self::Gram => 2,
+            Self::Profile => 3,
+            Self::Errors => 4,
         }
     }
 
     fn numbered(number: u32) -> Option<Self> {
-        [Self::Moments, Self::Gram].into_iter().find(|pass| pass.number() == number)
+        [Self::Moments, Self::Gram, Self::Profile, Self::Errors].into_iter().find(|pass| pass.number() == number)
     }
 }
 

@@ -13,9 +13,13 @@ mod header;
 /// Moments of the columns of a table.
 mod table_moments;
 
+/// What is known of a table before training: counts, moments and a sample.
+mod table_profile;
+
 pub use error::PartialError;
 pub use header::PARTIAL_HEADER;
 pub use table_moments::TableMoments;
+pub use table_profile::{SampledRow, TableProfile};
 
 use crate::features::Precision;
 use crate::solver::{GramSums, InstructionSet};
@@ -40,6 +44,10 @@ pub enum PassStatistics {
     Moments(Box<TableMoments>),
     /// A Gram matrix and the sums beside it, of features in this precision.
     Gram(Precision, Box<GramSums>),
+    /// Counts, moments of all columns and a sample of the rows.
+    Profile(Box<TableProfile>),
+    /// Moments of the absolute errors of a function, as inputs, and of the targets.
+    Errors(Box<TableMoments>),
 }
 
 impl Partial {
@@ -61,12 +69,17 @@ impl Partial {
             return Err(PartialError::OtherInstructions { own, other });
         }
         match (&mut self.statistics, &other.statistics) {
-            (PassStatistics::Moments(sums), PassStatistics::Moments(more)) => sums.merge(more),
+            (PassStatistics::Moments(sums), PassStatistics::Moments(more))
+            | (PassStatistics::Errors(sums), PassStatistics::Errors(more)) => sums.merge(more),
             (PassStatistics::Gram(_, sums), PassStatistics::Gram(_, more)) => Ok(sums.merge(more)?),
-            (PassStatistics::Moments(_), PassStatistics::Gram(..))
-            | (PassStatistics::Gram(..), PassStatistics::Moments(_)) => {
-                Err(PartialError::OtherPass { own: own.pass.name(), other: its.pass.name() })
-            }
+            (PassStatistics::Profile(sums), PassStatistics::Profile(more)) => sums.merge(more),
+            (
+                PassStatistics::Moments(_)
+                | PassStatistics::Gram(..)
+                | PassStatistics::Profile(_)
+                | PassStatistics::Errors(_),
+                _,
+            ) => Err(PartialError::OtherPass { own: own.pass.name(), other: its.pass.name() }),
         }
     }
 
@@ -74,8 +87,9 @@ impl Partial {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; PARTIAL_HEADER]; // filled in when the rest is known
         match &self.statistics {
-            PassStatistics::Moments(moments) => moments.write(&mut bytes),
+            PassStatistics::Moments(moments) | PassStatistics::Errors(moments) => moments.write(&mut bytes),
             PassStatistics::Gram(_, sums) => sums.write(&mut bytes),
+            PassStatistics::Profile(profile) => profile.write(&mut bytes),
         }
         self.header().fill_in(&mut bytes);
         bytes
@@ -91,7 +105,11 @@ impl Partial {
                 precision,
                 Box::new(GramSums::read(rows, payload).ok_or(PartialError::Inconsistent)?),
             ),
-            (Pass::Moments, Some(_)) | (Pass::Gram, None) => return Err(PartialError::Inconsistent),
+            (Pass::Profile, None) => PassStatistics::Profile(Box::new(TableProfile::read(payload)?)),
+            (Pass::Errors, None) => PassStatistics::Errors(Box::new(TableMoments::read(payload)?)),
+            (Pass::Moments | Pass::Profile | Pass::Errors, Some(_)) | (Pass::Gram, None) => {
+                return Err(PartialError::Inconsistent);
+            }
         };
         let partial = Self { spec, instructions, statistics };
         if partial.header().rows == rows { Ok(partial) } else { Err(PartialError::Inconsistent) }
@@ -111,10 +129,32 @@ impl Partial {
         Self::decode(&bytes)
     }
 
+    /// The next of several files that follow each other; none at the end of the source.
+    pub fn read_next(source: &mut impl Read, limit: u64) -> Result<Option<Self>, PartialError> {
+        let mut bytes = Vec::new();
+        source.by_ref().take(PARTIAL_HEADER as u64).read_to_end(&mut bytes)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let stated = Header::read(&bytes)?.payload_length;
+        if stated > limit {
+            return Err(PartialError::TooLarge { stated, limit });
+        }
+        source.take(stated).read_to_end(&mut bytes)?;
+        Self::decode(&bytes).map(Some)
+    }
+
+    /// Rows that these are statistics of.
+    pub fn row_count(&self) -> u64 {
+        self.header().rows
+    }
+
     fn header(&self) -> Header {
         let (pass, precision, rows) = match &self.statistics {
             PassStatistics::Moments(moments) => (Pass::Moments, None, moments.rows),
             PassStatistics::Gram(precision, sums) => (Pass::Gram, Some(*precision), sums.row_count()),
+            PassStatistics::Profile(profile) => (Pass::Profile, None, profile.rows),
+            PassStatistics::Errors(moments) => (Pass::Errors, None, moments.rows),
         };
         let Self { spec, instructions, .. } = self;
         Header { pass, spec: *spec, precision, instructions: *instructions, rows, payload_length: 0 }
@@ -159,8 +199,37 @@ mod tests {
         Partial { spec: [9; 32], instructions: InstructionSet::of_this_machine(), statistics }
     }
 
-    fn all() -> [Partial; 3] {
-        [gram(Width::Narrow, 40), gram(Width::Wide, 9), moments(&[1.5, f64::NAN, -1e300, 4.0])]
+    /// Of rows whose hashes are these.
+    fn profile(hashes: &[u64]) -> Partial {
+        let mut profile = TableProfile::empty(2, 3);
+        profile.rows = hashes.len() as u64;
+        profile.parts = [profile.rows, 0, 0, 0];
+        let row = |hash: &u64| SampledRow { hash: *hash, file: 1, row: 7 * hash, cells: vec![*hash as f64, f64::NAN] };
+        profile.keep(hashes.iter().map(row));
+        let statistics = PassStatistics::Profile(Box::new(profile));
+        Partial { spec: [5; 32], instructions: InstructionSet::of_this_machine(), statistics }
+    }
+
+    fn all() -> [Partial; 4] {
+        let moments = moments(&[1.5, f64::NAN, -1e300, 4.0]);
+        [gram(Width::Narrow, 40), gram(Width::Wide, 9), moments, profile(&[9, 2, 4, 7])]
+    }
+
+    /// Whatever the order, the rows with the smallest hashes are kept.
+    #[test]
+    fn samples_merge_to_the_sample_of_all_rows() {
+        let merged = |parts: &[&[u64]]| {
+            let mut total = profile(parts[0]);
+            parts[1..].iter().for_each(|part| total.merge(&profile(part)).unwrap());
+            total.encode()
+        };
+        let whole = merged(&[&[8, 3, 5, 1, 9, 2]]);
+        for parts in [[&[8_u64, 3][..], &[5, 1, 9, 2]], [&[5, 1, 9, 2], &[3, 8]], [&[], &[1, 2, 3, 5, 8, 9]]] {
+            assert_eq!(merged(&parts), whole);
+        }
+        assert_eq!(merged(&[&[1], &[9], &[2, 8], &[5, 3]]), whole);
+        let PassStatistics::Profile(found) = Partial::decode(&whole).unwrap().statistics else { panic!() };
+        assert_eq!(found.sample.iter().map(|row| row.hash).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     /// The file with its checksum made right again, as a hostile writer would.
@@ -218,6 +287,11 @@ mod tests {
         assert!(matches!(with(12..16, &1_u32.to_le_bytes()), Err(PartialError::Inconsistent)));
         assert!(matches!(with(52..56, &99_u32.to_le_bytes()), Err(PartialError::Unknown { .. })));
         let payload = PARTIAL_HEADER;
+        let mut unordered = profile(&[1, 2]);
+        if let PassStatistics::Profile(profile) = &mut unordered.statistics {
+            profile.sample.reverse();
+        }
+        assert!(matches!(Partial::decode(&unordered.encode()), Err(PartialError::Inconsistent)));
         for (offset, value) in [(0, 64_u32), (0, 128), (4, u32::MAX), (4, 6), (8, 1 << 30), (12, 1 << 20)] {
             let refusal = with(payload + offset..payload + offset + 4, &value.to_le_bytes());
             assert_eq!(refusal.is_ok(), offset == 0 && value == 64, "{offset} {value}");

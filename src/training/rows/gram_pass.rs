@@ -6,7 +6,7 @@ use super::run::Run;
 use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision, Wave};
 use crate::model::{InputPipeline, TargetCoding};
-use crate::solver::{BlockGram, BlockPlan, Gram, GramGrid, Reach, Width, in_order};
+use crate::solver::{BlockGram, BlockPlan, Gram, GramGrid, GramSums, Reach, Width, in_order};
 use crate::training::spec::memory::BLOCK_ROWS;
 use crate::training::stage::TrainError;
 use ndarray::{Array2, ArrayView2, s};
@@ -45,20 +45,58 @@ impl Run<'_> {
         (map, precision): (&FeatureMap, Precision),
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
     ) -> Result<Gram, TrainError> {
+        if let Some(whole) = self.whole.filter(|_| selection.is_whole()) {
+            let Summed::Fit(coding) = summed else {
+                return Err(TrainError::Data("features cannot be chosen by rows that stay where they are".into()));
+            };
+            let grid = self.grid_of_whole(whole.count(Part::Training), map, coding)?;
+            return Ok(whole.gram(inputs, (map, precision), coding, grid, &tick)?.finish());
+        }
+        let sums = match precision {
+            Precision::Mixed => self.sums_in::<f32>(selection, summed, inputs, map, None, tick)?,
+            Precision::Double => self.sums_in::<f64>(selection, summed, inputs, map, None, tick)?,
+        };
+        Ok(sums.finish())
+    }
+
+    /// Adds all training rows to the sums of others.
+    pub(crate) fn add_to_gram(
+        &self,
+        sums: GramSums,
+        inputs: &InputPipeline,
+        (map, precision): (&FeatureMap, Precision),
+        coding: &TargetCoding,
+    ) -> Result<GramSums, TrainError> {
+        let (rows, summed) = (self.all_rows(), Summed::Fit(coding));
+        let tick = |_| self.stop_if_asked();
         match precision {
-            Precision::Mixed => self.gram_in::<f32>(selection, summed, inputs, map, tick),
-            Precision::Double => self.gram_in::<f64>(selection, summed, inputs, map, tick),
+            Precision::Mixed => self.sums_in::<f32>(&rows, summed, inputs, map, Some(sums), tick),
+            Precision::Double => self.sums_in::<f64>(&rows, summed, inputs, map, Some(sums), tick),
         }
     }
 
-    fn gram_in<T: Wave>(
+    /// The grid for `rows` unweighted rows, of features that have a bound.
+    fn grid_of_whole(&self, rows: usize, map: &FeatureMap, coding: &TargetCoding) -> Result<GramGrid, TrainError> {
+        let Some(feature) = map.column_bound() else {
+            return Err(TrainError::Data(format!(
+                "the features of kernel '{}' have no bound, and passes over files need one; use another kernel",
+                map.kernel.shape().name()
+            )));
+        };
+        let reach = Reach { feature, weight: rows as f64, targets: self.target_bounds(coding)? };
+        Ok(GramGrid::new(&reach, Width::Narrow))
+    }
+
+    /// The sums of selected rows, added to earlier ones where there are some.
+    fn sums_in<T: Wave>(
         &self,
         selection: &RowSelection,
         summed: Summed,
         inputs: &InputPipeline,
         map: &FeatureMap,
+        earlier: Option<GramSums>,
         tick: impl Fn(f64) -> Result<(), TrainError> + Sync,
-    ) -> Result<Gram, TrainError> {
+    ) -> Result<GramSums, TrainError> {
         let projector = map.projector::<T>();
         let hand_over = |block: &RowBlock, targets: &Array2<f64>, visit: &mut FewRows<T>| {
             let prepared = inputs.prepare(block.inputs());
@@ -85,22 +123,26 @@ impl Run<'_> {
             Ok(())
         };
         let count = selection.count();
-        let (feature, width) = match map.column_bound() {
-            Some(bound) => (bound, Width::Narrow),
-            None => (self.largest_feature(count, &read)?, Width::Wide),
+        let sums = if let Some(earlier) = earlier {
+            earlier
+        } else {
+            let (feature, width) = match map.column_bound() {
+                Some(bound) => (bound, Width::Narrow),
+                None => (self.largest_feature(count, &read)?, Width::Wide),
+            };
+            let weight = self.weight_bound(selection, summed)?;
+            let targets = match summed {
+                Summed::Fit(coding) => self.target_bounds(coding)?,
+                Summed::Inputs(_) => Vec::new(),
+            };
+            let grid = GramGrid::new(&Reach { feature, weight, targets }, width);
+            GramSums::new(projector.feature_count(), grid)
         };
-        let weight = self.weight_bound(selection, summed)?;
-        let targets = match summed {
-            Summed::Fit(coding) => self.target_bounds(coding)?,
-            Summed::Inputs(_) => Vec::new(),
-        };
-        let grid = GramGrid::new(&Reach { feature, weight, targets }, width);
         let fill = |index: usize, block: &mut RowBlock, statistics: &mut BlockGram<T>| {
             read(index, block, &mut |features, targets, weights| statistics.push(features, targets, weights))
         };
-        let plan = BlockPlan { count, row_capacity: BLOCK_ROWS, feature_count: projector.feature_count(), grid, fill };
-        let sums = plan.sum(self.threads, RowBlock::default, |done| tick(done as f64 / count as f64))?;
-        Ok(sums.finish())
+        let plan = BlockPlan { count, row_capacity: BLOCK_ROWS, fill };
+        plan.add_to(sums, self.threads, RowBlock::default, |done| tick(done as f64 / count as f64))
     }
 
     /// The largest |ψⱼ| of a map that has no bound, in a pass of its own.

@@ -30,5 +30,8 @@ pub(crate) mod pool_passes;
 /// Rows of each level of a text column with many.
 mod level_counts;
 
+/// Passes over all rows of a table that is too large to be at hand.
+pub(crate) mod whole_passes;
+
 /// The class and weight of every row.
 pub(crate) mod classes;

@@ -21,11 +21,28 @@ impl Run<'_> {
         encoding: &Encoding,
         part: Part,
     ) -> Result<(Vec<ColumnMoments>, Vec<ColumnMoments>), TrainError> {
+        let (inputs, targets) = match self.whole {
+            Some(whole) => whole.moments(part, &|done| self.tick(Stage::Scale, done))?,
+            None => self.moment_sums(encoding, part)?,
+        };
+        let [inputs, targets] = [inputs, targets].map(|sums| sums.iter().map(MomentSums::moments).collect::<Vec<_>>());
+        if part == Part::Training {
+            let _ = self.target_ranges.set(targets.iter().map(|target| target.range().unwrap_or_default()).collect());
+        }
+        Ok((inputs, targets))
+    }
+
+    /// The sums behind the moments of the rows at hand.
+    pub(crate) fn moment_sums(
+        &self,
+        encoding: &Encoding,
+        part: Part,
+    ) -> Result<(Vec<MomentSums>, Vec<MomentSums>), TrainError> {
         let nothing = |count: usize| vec![ColumnMoments::EMPTY; count];
         let add = |total: &mut [MomentSums], of_block: &[ColumnMoments]| {
             total.iter_mut().zip(of_block).for_each(|(total, of_block)| total.add(of_block));
         };
-        let (inputs, targets) = in_order(
+        let sums = in_order(
             self.threads,
             self.rows.block_count(),
             || (RowBlock::default(), Vec::new(), Vec::new()),
@@ -50,11 +67,7 @@ impl Run<'_> {
                 self.tick(Stage::Scale, (index + 1) as f64 / self.rows.block_count() as f64)
             },
         )?;
-        let [inputs, targets] = [inputs, targets].map(|sums| sums.iter().map(MomentSums::moments).collect::<Vec<_>>());
-        if part == Part::Training {
-            let _ = self.target_ranges.set(targets.iter().map(|target| target.range().unwrap_or_default()).collect());
-        }
-        Ok((inputs, targets))
+        Ok(sums)
     }
 
     /// The moments that inputs are scaled and filled in by: those of the training rows together with the rows that have
@@ -65,7 +78,7 @@ impl Run<'_> {
         training: &[ColumnMoments],
     ) -> Result<Vec<ColumnMoments>, TrainError> {
         let mut moments = training.to_vec();
-        if self.rows.count(Part::Unlabelled) > 0 {
+        if self.total(Part::Unlabelled) > 0 {
             let (unlabelled, _) = self.moments(encoding, Part::Unlabelled)?;
             moments.iter_mut().zip(&unlabelled).for_each(|(total, of_part)| total.merge(of_part));
         }

@@ -9,13 +9,22 @@ use std::ops::Range;
 const STRETCH_ROWS: usize = 16;
 
 /// Stretches of rows in blocks of at most [`BLOCK_ROWS`] rows.
-pub(crate) struct RowSelection(Vec<Vec<Range<usize>>>);
+pub(crate) struct RowSelection {
+    blocks: Vec<Vec<Range<usize>>>,
+    /// Whether all rows are meant, those that are not at hand among them.
+    whole: bool,
+}
 
 impl RowSelection {
     /// All rows.
     fn all(row_count: usize) -> Self {
         let block = |first: usize| std::iter::once(first..row_count.min(first + BLOCK_ROWS)).collect();
-        Self((0..row_count).step_by(BLOCK_ROWS).map(block).collect())
+        Self { blocks: (0..row_count).step_by(BLOCK_ROWS).map(block).collect(), whole: true }
+    }
+
+    /// Whether all rows are meant, those that are not at hand among them.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// Stretches spread evenly over these rows, about `wanted` of every `available` of them, at least one.
@@ -24,24 +33,24 @@ impl RowSelection {
             let rows = rows.clone();
             rows.clone().step_by(STRETCH_ROWS).map(move |first| first..rows.end.min(first + STRETCH_ROWS))
         };
-        let stretches: Vec<Range<usize>> = self.0.iter().flatten().flat_map(cut).collect();
+        let stretches: Vec<Range<usize>> = self.blocks.iter().flatten().flat_map(cut).collect();
         let count = (wanted * stretches.len()).div_ceil(available.max(1)).clamp(1, stretches.len().max(1));
         let kept: Vec<Range<usize>> =
             (0..count).filter_map(|index| stretches.get(index * stretches.len() / count).cloned()).collect();
-        Self(kept.chunks(BLOCK_ROWS / STRETCH_ROWS).map(<[Range<usize>]>::to_vec).collect())
+        Self { blocks: kept.chunks(BLOCK_ROWS / STRETCH_ROWS).map(<[Range<usize>]>::to_vec).collect(), whole: false }
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.blocks.len()
     }
 
     /// The stretches of one block, [`BLOCK_ROWS`] rows at most.
     pub(crate) fn block(&self, index: usize) -> &[Range<usize>] {
-        &self.0[index]
+        &self.blocks[index]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[Range<usize>]> {
-        self.0.iter().map(Vec::as_slice)
+        self.blocks.iter().map(Vec::as_slice)
     }
 }
 
@@ -58,7 +67,11 @@ impl Run<'_> {
     /// About `wanted` training rows of a selection, spread evenly over it.
     pub(crate) fn sample_of(&self, rows: &RowSelection, wanted: usize) -> RowSelection {
         let available = self.count_selected(rows, &[Part::Training]);
-        if wanted >= available { RowSelection(rows.0.clone()) } else { rows.thinned(wanted, available) }
+        if wanted >= available {
+            RowSelection { blocks: rows.blocks.clone(), whole: false }
+        } else {
+            rows.thinned(wanted, available)
+        }
     }
 
     /// Rows spread evenly over the table, about `wanted` of them in some parts.
@@ -70,7 +83,7 @@ impl Run<'_> {
     /// Rows of a selection in some parts.
     pub(crate) fn count_selected(&self, rows: &RowSelection, parts: &[Part]) -> usize {
         let count = |rows: &Range<usize>| parts.iter().map(|part| self.rows.count_in(rows, *part)).sum::<usize>();
-        rows.0.iter().flatten().map(count).sum()
+        rows.blocks.iter().flatten().map(count).sum()
     }
 }
 

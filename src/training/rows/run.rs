@@ -2,6 +2,8 @@
 
 use super::extent::WeightTotals;
 use super::parted_rows::PartedRows;
+use super::whole_passes::WholePasses;
+use crate::dataset::Part;
 use crate::training::stage::{Observer, Stage, TrainError};
 use std::sync::OnceLock;
 
@@ -10,6 +12,8 @@ pub(crate) struct Run<'a> {
     pub(crate) rows: PartedRows<'a>,
     pub(crate) threads: usize,
     pub(crate) observer: &'a dyn Observer,
+    /// Passes over all rows, where `rows` are a sample of them.
+    pub(crate) whole: Option<&'a dyn WholePasses>,
     /// Of a fit of labels whose classes do not count in proportion to their rows.
     pub(crate) class_weights: Option<Vec<f64>>,
     /// The smallest and the largest value of each target over the training rows, once a pass has seen them.
@@ -21,7 +25,18 @@ pub(crate) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(crate) fn new(rows: PartedRows<'a>, threads: usize, observer: &'a dyn Observer) -> Self {
         let (target_ranges, weight_totals) = (OnceLock::new(), OnceLock::new());
-        Self { rows, threads, observer, class_weights: None, target_ranges, weight_totals }
+        Self { rows, threads, observer, whole: None, class_weights: None, target_ranges, weight_totals }
+    }
+
+    /// The same rows as a sample of more, which stay where they are.
+    #[must_use]
+    pub(crate) fn sampled_from(self, whole: &'a dyn WholePasses) -> Self {
+        Self { whole: Some(whole), ..self }
+    }
+
+    /// Rows of a part, whether or not they are at hand.
+    pub(crate) fn total(&self, part: Part) -> usize {
+        self.whole.map_or_else(|| self.rows.count(part), |whole| whole.count(part))
     }
 
     /// The same rows, whose classes have these weights in a fit.

@@ -30,7 +30,7 @@ pub(crate) fn sample_held_out(
     let numbers = |values: ndarray::Array2<f64>| values.iter().copied().collect::<Vec<f64>>();
     let spreads = if in_spreads { function.spreads(&codes) } else { None };
     let sample = HeldOutSample {
-        available: run.rows.count(Part::Validation),
+        available: run.total(Part::Validation),
         targets: rows.targets.concat(),
         outputs: numbers(function.predict(&codes)),
         weights: if rows.weights.iter().all(|weight| *weight == 1.0) { Vec::new() } else { rows.weights.clone() },

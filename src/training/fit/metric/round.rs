@@ -70,7 +70,7 @@ impl<'a> RoundRows<'a> {
         let compared = run.sample_of(&fitted, LOO_ROWS);
         let (kernel, counts) = (spec.kernel, FeatureCounts::of(spec.feature_count));
         let seed = FeatureMap::seed_for_metric(spec.seed);
-        let lambdas = spec.compared_lambdas(run.rows.count(Part::Training), 1);
+        let lambdas = spec.compared_lambdas(run.total(Part::Training), 1);
         Self { run, coding, fitted, compared, kernel, counts, lambdas, seed }
     }
 
@@ -86,7 +86,7 @@ impl<'a> RoundRows<'a> {
         let (kernel, counts) = (spec.kernel, FeatureCounts { fit: features, bandwidth: features });
         let seed = FeatureMap::seed_for_metric(spec.seed);
         // A λ that the spec does not give is searched once more for the candidate that is kept.
-        let lambdas = spec.compared_lambdas(run.rows.count(Part::Training), 2);
+        let lambdas = spec.compared_lambdas(run.total(Part::Training), 2);
         Self { run, coding, fitted, compared, kernel, counts, lambdas, seed }
     }
 

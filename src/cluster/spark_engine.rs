@@ -1,0 +1,86 @@
+//! Passes on Apache Spark: a task goes to the Spark session, the executors start this program on their files, and the merged
+//! statistics come back.
+
+use super::TableFolder;
+use super::spark_driver::{SparkDriver, SparkOptions};
+use crate::training::{Engine, Partial, PassTask, TrainError};
+use serde_json::json;
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::{Mutex, PoisonError};
+use tempfile::TempDir;
+
+/// Statistics of more bytes are refused: 16,384 features take a tenth of it.
+const LARGEST_PARTIAL: u64 = 16 << 30;
+
+/// Who reads the files on the executors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowReader {
+    /// This program, by paths that exist there. Costs least.
+    Workers,
+    /// Spark, which streams the rows to this program.
+    Spark,
+}
+
+impl RowReader {
+    /// Both with their names.
+    pub const ALL: [(&'static str, Self); 2] = [("workers", Self::Workers), ("spark", Self::Spark)];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Workers => "workers",
+            Self::Spark => "spark",
+        }
+    }
+}
+
+/// A Spark session.
+pub struct SparkEngine {
+    driver: Mutex<SparkDriver>,
+    /// Tasks and statistics on their way; removed with the engine.
+    folder: TempDir,
+}
+
+impl SparkEngine {
+    /// Starts a session on the files of a folder.
+    pub fn start(folder: &TableFolder, options: &SparkOptions, reader: RowReader) -> Result<Self, TrainError> {
+        let scratch = tempfile::tempdir().map_err(TrainError::Rows)?;
+        let mut driver = SparkDriver::start(options, scratch.path())?;
+        let files: Vec<_> = folder.files.iter().map(|file| file.path.display().to_string()).collect();
+        driver.send(&json!({"start": {
+            "master": options.master,
+            "conf": options.settings,
+            "program": options.program.display().to_string(),
+            "root": folder.root.display().to_string(),
+            "files": files,
+            "partitions": options.partitions,
+            "reader": reader.name(),
+            "largest_file": folder.largest_file,
+        }}))?;
+        driver.wait_for("ready", &|_| Ok(()))?;
+        Ok(Self { driver: Mutex::new(driver), folder: scratch })
+    }
+}
+
+impl Engine for SparkEngine {
+    fn run(
+        &self,
+        task: &PassTask,
+        tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+    ) -> Result<Partial, TrainError> {
+        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        let (written, output) = (self.folder.path().join("task.json"), self.folder.path().join("partial"));
+        std::fs::write(&written, task.write()).map_err(TrainError::Rows)?;
+        driver.send(&json!({"pass": {
+            "kind": task.kind().name(),
+            "columns": task.columns(),
+            "task": written.display().to_string(),
+            "output": output.display().to_string(),
+        }}))?;
+        driver.wait_for("done", tick)?;
+        let source = BufReader::new(File::open(&output).map_err(TrainError::Rows)?);
+        let partial = Partial::read(source, LARGEST_PARTIAL).map_err(|error| TrainError::Engine(error.to_string()))?;
+        std::fs::remove_file(&output).map_err(TrainError::Rows)?;
+        Ok(partial)
+    }
+}

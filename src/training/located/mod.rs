@@ -1,0 +1,194 @@
+//! Training on a table in files that stay where they are: what is asked of all rows becomes tasks, and an engine runs them on
+//! the machines that have the rows. Everything else works on a sample that comes with the first task.
+
+/// The part of a row by its hash.
+mod hash_split;
+
+/// What a pass is to do, as it travels.
+mod task;
+
+/// A function as it travels.
+mod task_function;
+
+/// The sums of a task, chunk by chunk.
+mod pass_sums;
+
+/// A table that was profiled, with its sample.
+mod located_table;
+
+/// What such a table cannot have yet.
+mod refusals;
+
+pub use located_table::{FileColumn, LocatedTable, train_located};
+pub use pass_sums::{CHUNK_ROWS, Chunk, PassSums};
+pub use task::{PassKind, PassTask};
+
+use super::{Partial, TrainError};
+
+/// What runs a task over all files and merges the statistics of them. The statistics of a task are the same bytes from every
+/// engine.
+pub trait Engine: Sync {
+    /// Runs a task. `tick` takes the share that is done; its error ends the task, and nothing is left running.
+    fn run(
+        &self,
+        task: &PassTask,
+        tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+    ) -> Result<Partial, TrainError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{Rows, Schema};
+    use crate::model::{FittedModel, encode};
+    use crate::training::{Observer, Resources, SpecLimits, Stage, TrainSpec, train};
+    use serde_json::{Value, json};
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn progress(&self, _: Stage, _: f64) {}
+
+        fn should_stop(&self) -> bool {
+            false
+        }
+    }
+
+    const RESOURCES: Resources = Resources { threads: 2, cache_bytes: 1 << 26 };
+
+    /// Two inputs and a target, which is missing here and there.
+    fn row(at: usize) -> [f64; 3] {
+        let (x, z) = ((at as f64 * 0.7).sin() * 2.0, (at as f64 * 0.31).cos());
+        let y = (2.0 * x).sin() + z * z + 0.1 * (at as f64 * 12.9).sin();
+        [x, if at.is_multiple_of(97) { f64::NAN } else { z }, if at.is_multiple_of(61) { f64::NAN } else { y }]
+    }
+
+    /// Files of these many rows, read in parts of one engine each, whose statistics travel as bytes.
+    struct Parts {
+        files: Vec<usize>,
+        groups: Vec<Vec<usize>>,
+        threads: usize,
+    }
+
+    impl Engine for Parts {
+        fn run(
+            &self,
+            task: &PassTask,
+            _: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+        ) -> Result<Partial, TrainError> {
+            let mut total: Option<Partial> = None;
+            for group in &self.groups {
+                let task = PassTask::read(&task.write())?;
+                let mut sums = PassSums::new(&task, self.threads);
+                for &file in group {
+                    let first: usize = self.files[..file].iter().sum();
+                    let cells: Vec<f64> = (first..first + self.files[file]).flat_map(row).collect();
+                    for (at, cells) in cells.chunks(3 * CHUNK_ROWS).enumerate() {
+                        sums.add(&Chunk { file: &format!("{file}"), first: (at * CHUNK_ROWS) as u64, cells })?;
+                    }
+                }
+                let partial = Partial::decode(&sums.finish()?.encode()).unwrap();
+                match &mut total {
+                    None => total = Some(partial),
+                    Some(total) => total.merge(&partial).unwrap(),
+                }
+            }
+            Ok(total.unwrap())
+        }
+    }
+
+    fn spec(raw: &Value) -> TrainSpec {
+        TrainSpec::check("", Some(raw), SpecLimits { feature_count: 4096 }).unwrap()
+    }
+
+    fn model_of(engine: &Parts, raw: &Value) -> (FittedModel, Schema) {
+        let column = |name: &str| FileColumn { name: name.into(), boolean: false };
+        let columns = [column("x"), column("z"), column("y")];
+        let table = LocatedTable::profile(engine, &columns, &[2], &spec(raw), &Silent).unwrap();
+        let model = train_located(&table, "files", &spec(raw), RESOURCES, &Silent).unwrap().model;
+        (model, table.schema().clone())
+    }
+
+    const FILES: [usize; 5] = [5_000, 0, 17_000, 2_048, 1];
+
+    #[test]
+    fn partitions_do_not_show_in_the_model() {
+        for raw in [
+            json!({"effort": "fast", "features": {"count": 64}, "kernel": {"bandwidth": 1.0}, "lambda": 1e-5}),
+            json!({"effort": "fast", "features": {"count": 32, "sampling": "structured"}, "calibration_fraction": 0.1}),
+        ] {
+            let bytes = |parts: &[&[usize]], threads| {
+                let groups = parts.iter().map(|part| part.to_vec()).collect();
+                encode(&model_of(&Parts { files: FILES.to_vec(), groups, threads }, &raw).0).unwrap()
+            };
+            let whole = bytes(&[&[0, 1, 2, 3, 4]], 1);
+            for (parts, threads) in
+                [(&[&[4, 2][..], &[1, 0, 3]][..], 2), (&[&[3], &[2], &[1], &[0], &[4]], 1), (&[&[1], &[4, 3, 2, 0]], 3)]
+            {
+                assert!(bytes(parts, threads) == whole, "{raw} {parts:?}");
+            }
+        }
+    }
+
+    /// The same rows as one table, split as tables are.
+    struct Whole(usize);
+
+    impl Rows for Whole {
+        fn row_count(&self) -> usize {
+            self.0
+        }
+
+        fn column_count(&self) -> usize {
+            3
+        }
+
+        fn read(&self, first: usize, cells: &mut [f64]) -> std::io::Result<()> {
+            cells.chunks_exact_mut(3).enumerate().for_each(|(at, cells)| cells.copy_from_slice(&row(first + at)));
+            Ok(())
+        }
+    }
+
+    /// Only the rows that are held out are others.
+    #[test]
+    fn the_model_is_that_of_a_table_but_for_the_split() {
+        let raw = json!({"effort": "fast", "features": {"count": 64}, "kernel": {"bandwidth": 1.0}, "lambda": 1e-5});
+        let (files, schema) =
+            model_of(&Parts { files: FILES.to_vec(), groups: vec![vec![0, 1, 2, 3, 4]], threads: 1 }, &raw);
+        let rows = Whole(FILES.iter().sum());
+        let table = train(&rows, &schema, "files", &spec(&raw), RESOURCES, &Silent).unwrap().model;
+        let (one, other) = (&files.report, &table.report);
+        let total = |rows: &crate::model::FitReport| rows.training_rows + rows.validation_rows + rows.unlabelled_rows;
+        assert_eq!((total(one), one.unlabelled_rows), (total(other), other.unlabelled_rows));
+        // Five standard deviations of a binomial share of a fifth.
+        let spread = (total(one) as f64 * 0.2 * 0.8).sqrt();
+        assert!((one.validation_rows as f64 - other.validation_rows as f64).abs() < 5.0 * spread);
+        let errors = [&files, &table].map(|model| match &model.report.errors {
+            crate::model::ErrorReport::Numbers(errors) => (errors.training_mse, errors.validation_mse.unwrap()),
+            crate::model::ErrorReport::Labels(_) => panic!(),
+        });
+        assert!((errors[0].0 / errors[1].0 - 1.0).abs() < 0.05, "{errors:?}");
+        assert!((errors[0].1 / errors[1].1 - 1.0).abs() < 0.1, "{errors:?}");
+    }
+
+    #[test]
+    fn rows_that_change_between_passes_are_noticed() {
+        struct Shrinking(std::sync::Mutex<usize>);
+        impl Engine for Shrinking {
+            fn run(
+                &self,
+                task: &PassTask,
+                tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+            ) -> Result<Partial, TrainError> {
+                let mut rows = self.0.lock().unwrap();
+                *rows -= 1_000;
+                Parts { files: vec![*rows], groups: vec![vec![0]], threads: 1 }.run(task, tick)
+            }
+        }
+        let column = |name: &str| FileColumn { name: name.into(), boolean: false };
+        let (columns, engine) = ([column("x"), column("z"), column("y")], Shrinking(9_000.into()));
+        let spec = spec(&json!({"effort": "fast", "features": {"count": 16}}));
+        let table = LocatedTable::profile(&engine, &columns, &[2], &spec, &Silent).unwrap();
+        let refusal = train_located(&table, "files", &spec, RESOURCES, &Silent).err().unwrap();
+        assert!(matches!(refusal, TrainError::Engine(_)) && refusal.to_string().contains("were changed"), "{refusal}");
+    }
+}
