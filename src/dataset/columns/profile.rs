@@ -172,7 +172,7 @@ impl Profile {
             return;
         }
         self.new_levels += 1;
-        if self.has_too_many_levels() {
+        if self.levels.len() > self.limit {
             return;
         }
         self.levels.insert(cell.to_owned(), 1);

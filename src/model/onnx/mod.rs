@@ -21,7 +21,6 @@ mod points;
 mod head;
 
 use super::{FittedModel, MissingRule};
-use crate::dataset::{Encoding, InputColumn};
 use crate::features::Precision;
 use graph::{Element, Graph};
 use ndarray::Array2;
@@ -135,7 +134,7 @@ fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, St
         ("dataset", json!(model.dataset).to_string()),
         ("inputs", json!(encoding.input_names()).to_string()),
         ("columns", json!(encoding.columns).to_string()),
-        ("signs", signs(encoding).to_string()),
+        ("signs", signs(model).to_string()),
         ("outside", json!(OUTSIDE).to_string()),
         ("targets", json!(model.head.targets()).to_string()),
         ("labels", json!(model.head.labels().map(|labels| &labels.labels)).to_string()),
@@ -145,14 +144,17 @@ fn metadata(model: &FittedModel, name: &str, version: u32) -> [(&'static str, St
 }
 
 /// The signs of levels by column, as hexadecimal numbers in the order of the levels.
-fn signs(encoding: &Encoding) -> Value {
+fn signs(model: &FittedModel) -> Value {
     let hexadecimal = |signs: Option<u64>| signs.map(|signs| format!("{signs:016x}"));
-    let of_column = |column: &InputColumn| {
-        let signs = column.signs.as_ref()?;
-        let of_levels: Vec<_> = signs.of_levels.iter().map(|level| hexadecimal(*level)).collect();
-        Some((column.name.clone(), json!({"levels": of_levels, "others": hexadecimal(signs.of_others)})))
-    };
-    encoding.columns.iter().filter_map(of_column).collect::<serde_json::Map<_, _>>().into()
+    let mut by_column = serde_json::Map::new();
+    for column in &model.inputs.encoding.columns {
+        if let Some(signs) = &column.signs {
+            let of_levels: Vec<_> = signs.of_levels.iter().map(|level| hexadecimal(*level)).collect();
+            let others = hexadecimal(signs.of_others);
+            by_column.insert(column.name.clone(), json!({"levels": of_levels, "others": others}));
+        }
+    }
+    by_column.into()
 }
 
 /// Bytes of the numbers, without names and structure.
