@@ -11,7 +11,7 @@ from artifact_reader import HEADER, Model, sections
 FOLDER = pathlib.Path(__file__).parents[1] / "fixtures" / "artifacts" / "format-2"
 # Mixed precision: the service makes its features in f32, the reader in f64.
 TOLERANCE = 2e-6
-WITH_LEVELS = ["ridge", "laplace", "exact", "logistic", "structured-hinge"]
+WITH_LEVELS = ["ridge", "laplace", "exact", "logistic", "structured-hinge", "many-levels"]
 OF_NUMBERS = ["cauchy", "angular", "linear", "structured", "updatable-phase", "double", "squared-hinge", "two-targets"]
 OF_NUMBERS += ["chosen", "chosen-phase"]
 

@@ -102,6 +102,8 @@ fn every_kind_of_model_has_a_golden_file() {
     has("weighted rows", &|model| model.evidence.as_ref().is_some_and(|evidence| evidence.rows_weighted));
     has("column weights", &|model| model.map.scales.is_some());
     has("features that rows chose", &|model| model.selection.is_some());
+    has("signs of levels", &|model| model.inputs.encoding.has_signs());
+    has("a learning curve", &|model| model.learning_curve.is_some());
     has("a spread", &|model| model.spread.is_some());
     has("error bars", &|model| model.error_bars.is_some());
     has("statistics", &|model| model.statistics.is_some());
@@ -183,6 +185,14 @@ fn kinds() -> Vec<(&'static str, FittedModel)> {
             numbers(&json!({"features": {"count": 4, "map": "phase", "sampling": "capped"}, "lambda": 0.01})),
         ),
         ("ranges", numbers(&plain("gaussian"))),
+        (
+            "many-levels",
+            of_schema(&json!({"features": four, "lambda": 0.01, "learning_curve": true}), |table, schema| {
+                table.cells.chunks_mut(3).enumerate().for_each(|(row, cells)| cells[0] = (row * 7 % 25) as f64);
+                schema.columns[0].levels = (0..250).map(|level| format!("level {level:03}")).collect();
+                schema.columns[0].kind = ColumnKind::Categorical;
+            }),
+        ),
         ("ridge-labels", labels(&classifier("ridge"), 2)),
         ("squared-hinge", labels(&balanced, 3)),
     ]
