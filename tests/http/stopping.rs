@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// Texts of many kinds: each becomes an input of its own, 800 for each column.
+/// Texts of many kinds: each becomes an input of its own, 200 for each column.
 fn texts(rows: usize, columns: usize) -> String {
     let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
     let mut table = format!("{},y\n", names.join(","));
     for row in 0..rows {
         for column in 0..columns {
-            let _ = write!(table, "t{},", (row * (7 + 2 * column) + column) % 800);
+            let _ = write!(table, "t{},", (row * (7 + 2 * column) + column) % 200);
         }
         let _ = writeln!(table, "{:.4}", (row as f64 * 0.618_034).fract());
     }
@@ -38,7 +38,7 @@ fn wait_for_stage(process: &Process, job: &str, stage: &str) -> Value {
 fn a_job_on_a_wide_table_is_canceled_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(folder.path());
-    process.upload("wide", &texts(1_600, 10));
+    process.upload("wide", &texts(1_600, 33));
     let request = json!({"model": "wide", "dataset": "wide", "spec": {"features": {"count": 512}, "lambda": 1e-3}});
     for seconds in [0, 1, 3] {
         let job = process.submit(&request);
@@ -63,7 +63,7 @@ fn a_job_on_a_wide_table_is_canceled_at_once() {
 #[tokio::test]
 async fn a_job_beyond_the_time_limit_fails_with_what_to_do() {
     let service = Service::with(&["--max-job-seconds", "1"]);
-    service.upload("name=wide", texts(1_200, 8)).await.ok(201);
+    service.upload("name=wide", texts(1_200, 32)).await.ok(201);
     let spec = json!({"features": {"count": 2048}});
     let job = service.submit_and_wait(&json!({"model": "m", "dataset": "wide", "spec": spec})).await;
     assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("time_limit")), "{job}");
