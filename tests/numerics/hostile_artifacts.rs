@@ -284,7 +284,7 @@ fn a_section_of_a_later_release_is_skipped_or_refused_by_name() {
 
 #[test]
 fn damaged_sections_are_refused_by_name() {
-    let raw = json!({"features": {"count": 4}, "spread": true, "error_bars": true, "updatable": true});
+    let raw = json!({"features": {"count": 4}, "lambda": 1.0, "kernel": {"bandwidth": "search"}, "spread": true, "error_bars": true, "updatable": true});
     let good = encode(&model(&raw)).unwrap();
     let sections = sections(&good);
     let tags: Vec<&str> = sections.iter().map(|(tag, _)| tag.as_str()).collect();
