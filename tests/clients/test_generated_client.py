@@ -185,6 +185,8 @@ def read_models(generated):
     assert call("getVersionSpectrum", "houses", 1).version == 1
     assert call("getExplanations", "houses").model == "houses"
     assert call("getVersionExplanations", "houses", 1).version == 1
+    assert call("getDrift", "houses").model == "houses"
+    assert call("getVersionDrift", "houses", 1).version == 1
     for plots, plot, version in (("listPlots", "getPlot", []), ("listVersionPlots", "getVersionPlot", [1])):
         assert any(entry.name == "spectrum" for entry in call(plots, "houses", *version).plots)
         assert b"<svg" in call(plot, "houses", *version, "spectrum.svg")
