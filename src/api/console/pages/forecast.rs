@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// The planner is asked for a mean squared distance to the exact method of this share of the target's variance.
 const SHARE: f64 = 0.01;
 
+/// Operations that take about as long as what every training does whatever its size: a second or two.
+const OVERHEAD: f64 = 5e9;
+
 /// The forecast that the form shows.
 pub(super) struct Forecast {
     pub(super) rows: String,
@@ -63,7 +66,7 @@ async fn plan(api: &ApiClient, job: &Value) -> Result<Vec<(String, String)>, Ref
     Ok(items(&found["choices"]).map(choice).collect())
 }
 
-/// The time of the last training here, scaled by its work: rows times features squared.
+/// The time of the last training here, scaled by its work: rows times features squared, beside what every training does.
 async fn time(api: &ApiClient, rows: u64, features: u64) -> Result<String, Refusal> {
     let jobs = api.get("/api/v1/jobs?status=succeeded&include=report&limit=20").await?;
     let last =
@@ -71,7 +74,7 @@ async fn time(api: &ApiClient, rows: u64, features: u64) -> Result<String, Refus
     let unknown = "Not known before the first training on this machine.".to_owned();
     let Some(report) = last.map(|job| &job["report"]) else { return Ok(unknown) };
     let seconds: f64 = report["stage_seconds"].as_object().into_iter().flatten().filter_map(|(_, s)| s.as_f64()).sum();
-    let work = |rows: f64, features: f64| features * features * (rows + features);
+    let work = |rows: f64, features: f64| OVERHEAD + features * features * (rows + features);
     let then = (report["training_rows"].as_f64(), report["feature_count"].as_f64());
     let (Some(old_rows), Some(old_features)) = then else { return Ok(unknown) };
     let scaled = seconds * work(rows as f64, features as f64) / work(old_rows, old_features);
