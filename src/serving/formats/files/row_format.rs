@@ -45,7 +45,7 @@ impl RowFormat {
             UploadFormat::ArrowStream => streamed(Format::Arrow),
             UploadFormat::Ndjson if has_two_objects(beginning) => streamed(Format::Ndjson),
             UploadFormat::Ndjson | UploadFormat::Json => streamed(Format::Json),
-            // What has no bytes is no table; whoever reads JSON says so.
+            // An empty body is left to the JSON decoder, which refuses it.
             UploadFormat::Csv if beginning.trim_ascii().is_empty() => streamed(Format::Json),
             UploadFormat::Csv => streamed(Format::Csv),
             UploadFormat::Tsv => Ok(Guess { format: Self::Streamed(Format::Csv), delimiter: b'\t' }),
