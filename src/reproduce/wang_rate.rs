@@ -23,11 +23,11 @@ pub(super) const KERNELS: [(&str, KernelShape); 2] =
     [("rbf", KernelShape::Gaussian), ("laplace", KernelShape::Laplace)];
 /// λ·√n.
 pub(super) const LAMBDAS: [(&str, f64); 3] = [("0.2/sqrt(n)", 0.2), ("1/sqrt(n)", 1.0), ("5/sqrt(n)", 5.0)];
-const FULL: [f64; 6] = [50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0];
+const FULL: [f64; 8] = [50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0];
 const QUICK: [f64; 4] = [50.0, 100.0, 200.0, 400.0];
 const QUICK_ROWS: (usize, usize) = (600, 300);
 /// A slope is of the points whose s is this many times the effective dimension, and at least of the last three.
-const WELL_ABOVE: f64 = 4.0;
+const WELL_ABOVE: f64 = 16.0;
 
 pub(super) struct WangRate;
 
