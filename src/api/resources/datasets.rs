@@ -54,7 +54,7 @@ pub(crate) async fn upload(
         let deadline = Instant::now() + Duration::from_secs(state.config.upload_idle_seconds);
         let plain = HeaderMap::new(); // what is compressed is a table
         let whole = read_whole(&state, &plain, body, deadline).await?;
-        if let Some(members) = location::asked(&whole) {
+        if let Some(members) = location::asked(&whole)? {
             return location::create(&state, &caller, &query, members).await;
         }
         Body::from(whole.clone())

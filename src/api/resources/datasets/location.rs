@@ -7,7 +7,7 @@ use crate::api::AppState;
 use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
-use crate::api::http::extract::QueryFields;
+use crate::api::http::extract::{QueryFields, read_json};
 use crate::api::state::blocking;
 use crate::cluster::{LocationError, Locations, Registration, register};
 use crate::dataset::Task;
@@ -19,12 +19,16 @@ use serde_json::{Map, Value};
 /// A longer body is a table.
 pub(super) const LONGEST: u64 = 64 << 10;
 
-/// The object in a body that asks for a dataset by location; none if the body is something else.
-pub(super) fn asked(body: &[u8]) -> Option<Map<String, Value>> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(members)) if members.get("location").is_some_and(Value::is_string) => Some(members),
-        _ => None,
+/// The object in a body that asks for a dataset by location; none if the body is something else. Refused if a member is repeated.
+pub(super) fn asked(body: &[u8]) -> Result<Option<Map<String, Value>>, ApiError> {
+    let loose: Result<Value, _> = serde_json::from_slice(body);
+    if !loose.is_ok_and(|value| value["location"].is_string()) {
+        return Ok(None);
     }
+    Ok(match read_json(body)? {
+        Value::Object(members) => Some(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+    })
 }
 
 /// Measures the files by one pass and keeps what was found. The files are neither copied nor changed.
