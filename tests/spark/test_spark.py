@@ -280,7 +280,7 @@ def test_a_job_on_spark_gives_the_same_model(files, expected, tmp_path):
         killer.over = True
         assert done["status"] == "succeeded", done["error"]
         assert (done["engine"], done["dataset"]) == ("spark", dataset["id"])
-        assert service.call("/api/v1/models/parts")["artifact_sha256"] == expected
+        assert service.call("/api/v1/models/parts/versions/1")["artifact_sha256"] == expected
         begun = set(children(service.process.pid))
     gone(begun)
 
