@@ -5,10 +5,14 @@ pub(crate) mod file;
 
 /// Who may use the service, and how much.
 mod access;
+
+/// Tables in files, and the cluster.
+mod cluster;
 mod memory;
 
 pub use access::AccessConfig;
 pub(crate) use access::share_of_one;
+pub use cluster::{ClusterConfig, SparkConfig, SparkReader};
 pub(crate) use memory::memory_limit;
 
 use clap::{Args, ValueEnum};
@@ -37,6 +41,10 @@ pub struct Config {
     /// Who may do what, and how much of it.
     #[command(flatten)]
     pub access: AccessConfig,
+
+    /// Tables in files that stay where they are, and the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterConfig,
 
     /// Hosts that the service answers for in addition to loopback and to the address it listens on, separated by commas,
     /// without ports: the names under which clients or a proxy reach it. A web page that resolves its own name to this

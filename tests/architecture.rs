@@ -31,8 +31,8 @@ const ALLOWED: [(&str, &[&str]); 57] = [
     ),
     ("cli::inputs", &["app", "config", "dataset", "request", "training"]),
     ("cli::demo", &["app"]),
-    ("cli::cluster", &["cli::inputs", "cluster", "linalg", "training"]),
-    ("cluster", &["training"]),
+    ("cli::cluster", &["cli::inputs", "cluster", "config", "linalg", "training"]),
+    ("cluster", &["config", "dataset", "training"]),
     (
         "reproduce",
         &["app", "dataset", "features", "linalg", "plots", "random", "solver", "theory", "theory::papers", "training"],
@@ -41,6 +41,7 @@ const ALLOWED: [(&str, &[&str]); 57] = [
         "app",
         &[
             "api",
+            "cluster",
             "config",
             "dataset",
             "jobs",
@@ -65,9 +66,11 @@ const ALLOWED: [(&str, &[&str]); 57] = [
         &[
             "api::auth",
             "api::http",
+            "cluster",
             "config",
             "dataset",
             "jobs",
+            "keys",
             "model",
             "plots",
             "request",

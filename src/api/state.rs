@@ -128,6 +128,11 @@ impl AppState {
         *self.phase.borrow() == Phase::Ready
     }
 
+    /// Whether event streams stop.
+    pub(super) fn is_draining(&self) -> bool {
+        *self.phase.borrow() == Phase::Draining
+    }
+
     /// Ends when no new connections are accepted, when event streams stop.
     pub(super) async fn draining(&self) {
         // The sender lives as long as this state does.

@@ -3,6 +3,9 @@
 /// What a training job does: open, train, publish.
 pub mod training_jobs;
 
+/// Training jobs on rows that stay where they are.
+mod located_jobs;
+
 /// The lock of a data directory, and whether its database belongs to its files.
 mod data_directory;
 
@@ -19,6 +22,7 @@ pub mod backup;
 mod retention;
 
 use crate::api::{self, AppState, Dispatch, Tls, TlsError};
+use crate::cluster::{Locations, SparkOptions};
 use crate::config::Config;
 use crate::dataset::{DatasetError, DatasetStore};
 use crate::jobs::{JobError, JobPool, PoolSettings};
@@ -65,6 +69,9 @@ pub enum StartError {
         /// What failed for lack of room.
         cause: Box<StartError>,
     },
+    /// Sessions of the cluster cannot be started.
+    #[error("--spark-master: {0}")]
+    Cluster(String),
     /// Threads cannot be had.
     #[error("the threads cannot be started: {0}")]
     Threads(std::io::Error),
@@ -158,6 +165,8 @@ impl App {
             datasets: datasets.clone(),
             registry: registry.clone(),
             model_cache: model_cache.clone(),
+            locations: Locations::new(&config.cluster.dataset_locations),
+            spark: spark_options(&config)?,
             threads: config.training_threads,
             memory: config.training_memory.0,
             limits: SpecLimits { feature_count: config.max_features },
@@ -202,6 +211,13 @@ fn warn_of_default_model(config: &Config, registry: &ModelRegistry) {
     {
         tracing::warn!(%error, default_model = name, "the default model does not exist: /invocations answers 404 until it does");
     }
+}
+
+/// How sessions of the cluster are started, where there is a master.
+fn spark_options(config: &Config) -> Result<Option<SparkOptions>, StartError> {
+    let master = config.cluster.spark_master.as_deref();
+    let options = master.map(|master| SparkOptions::new(master, &config.cluster.spark)).transpose();
+    options.map_err(StartError::Cluster)
 }
 
 /// The keys in force; none if no request needs one, which is refused where others can reach the service.

@@ -1,5 +1,6 @@
 //! The jobs that make models: open the table, train, update or certify, publish.
 
+use crate::cluster::{Locations, SparkOptions};
 use crate::dataset::{Dataset, DatasetStore, Rows, Table};
 use crate::jobs::{Control, DISK_FULL, Failure, Job, JobKind, JobStage, Runner};
 use crate::linalg;
@@ -25,6 +26,10 @@ pub struct TrainingJobs {
     pub registry: ModelRegistry,
     /// Where they are made ready.
     pub model_cache: ModelCache,
+    /// Which folders are read where they are.
+    pub locations: Locations,
+    /// How sessions of the cluster are started, if there is one.
+    pub spark: Option<SparkOptions>,
     /// Threads of one job.
     pub threads: usize,
     /// Bytes one job may take.
@@ -79,6 +84,11 @@ impl TrainingJobs {
     }
 
     fn train(&self, job: &Job, control: &Control) -> Result<Arc<ModelVersion>, Failure> {
+        let dataset = self.datasets.find(&job.request.dataset).map_err(|error| failure("dataset", error))?;
+        if dataset.location.is_some() {
+            let trained = self.train_on_location(job, control, &dataset)?;
+            return self.publish(job, control, trained, None, None);
+        }
         let spec = checked_spec(&job.request.payload, "the spec of this job", self.limits)?;
         let (dataset, table) = self.open(job)?;
         let observer = ControlObserver(control);
@@ -185,7 +195,9 @@ impl TrainingJobs {
         control.progress(JobStage::Publish, 0.0);
         stop_if_asked(control)?;
         let stages = trained.stage_seconds.iter().map(|(stage, seconds)| (stage.name().to_owned(), json!(seconds)));
-        let mut description = trained.model.describe_with(row_access(&trained.model));
+        let located = self.datasets.find(&job.request.dataset).is_ok_and(|dataset| dataset.location.is_some());
+        let rows = if located { RowAccess::Elsewhere } else { row_access(&trained.model) };
+        let mut description = trained.model.describe_with(rows);
         description["report"]["stage_seconds"] = Value::Object(stages.collect());
         if let Some(candidates) = description["report"].pointer_mut("/search/candidates").and_then(Value::as_array_mut)
         {
@@ -196,6 +208,8 @@ impl TrainingJobs {
         let predictor = make_ready(trained.model).map_err(|error| failure("internal", error))?;
         stop_if_asked(control)?; // the last time: a file that is written gets its entry
         let stored = self.registry.store(&job.id, predictor.model()).map_err(storage_failure)?.marked_as(imported);
+        // The file names the files that it was trained on, wherever they are; the entry names the dataset here.
+        let stored = if located { stored.of_dataset(&job.request.dataset) } else { stored };
         let put = |version: &Arc<ModelVersion>| self.model_cache.put(version, predictor);
         self.registry.publish(&job.request.model, &stored, &description, after, put).map_err(|error| match error {
             RegistryError::Superseded { .. } => failure("superseded", error),
@@ -213,7 +227,7 @@ fn stored_spec(version: &ModelVersion, text: &str, limits: SpecLimits) -> Result
     checked_spec(&raw, &owner, limits)
 }
 
-fn checked_spec(raw: &Value, owner: &str, limits: SpecLimits) -> Result<TrainSpec, Failure> {
+pub(super) fn checked_spec(raw: &Value, owner: &str, limits: SpecLimits) -> Result<TrainSpec, Failure> {
     TrainSpec::check_stored("/spec", raw, limits).map_err(|problems| no_longer_valid(owner, problems))
 }
 
@@ -229,7 +243,10 @@ fn named_version(job: &Job) -> Result<Option<u32>, Failure> {
 }
 
 /// Runs a training that stops at its next checkpoint, wherever that is, once its job should stop.
-fn stoppable<T>(control: &Control, training: impl FnOnce() -> Result<T, TrainError>) -> Result<T, TrainError> {
+pub(super) fn stoppable<T>(
+    control: &Control,
+    training: impl FnOnce() -> Result<T, TrainError>,
+) -> Result<T, TrainError> {
     let control = control.clone();
     let stopped = linalg::stoppable(Arc::new(move || control.should_stop()), training);
     stopped.unwrap_or(Err(TrainError::Stopped))
@@ -245,20 +262,21 @@ fn storage_failure(error: RegistryError) -> Failure {
     failure(if error.is_disk_full() { DISK_FULL } else { "storage" }, error)
 }
 
-fn training_failure(error: TrainError) -> Failure {
+pub(super) fn training_failure(error: TrainError) -> Failure {
     let code = match error {
         TrainError::Stopped => "stopped",
         TrainError::Rows(ref error) if error.kind() == std::io::ErrorKind::InvalidData => "dataset", // damaged
         TrainError::Rows(_) => "storage",
         TrainError::Solve(_) => "not_solvable",
         TrainError::Data(_) => "nothing_to_learn",
-        TrainError::Panicked | TrainError::Engine(_) => "internal",
+        TrainError::Engine(_) => "engine",
+        TrainError::Panicked => "internal",
     };
     failure(code, error)
 }
 
 /// A job's control as training sees it.
-struct ControlObserver<'a>(&'a Control);
+pub(super) struct ControlObserver<'a>(pub(super) &'a Control);
 
 impl Observer for ControlObserver<'_> {
     fn progress(&self, stage: Stage, fraction: f64) {
@@ -282,7 +300,7 @@ impl Observer for ControlObserver<'_> {
     }
 }
 
-fn failure(code: &str, detail: impl ToString) -> Failure {
+pub(super) fn failure(code: &str, detail: impl ToString) -> Failure {
     Failure { code: code.to_owned(), detail: detail.to_string() }
 }
 

@@ -20,11 +20,17 @@ pub struct FileOfTable {
     pub path: PathBuf,
 }
 
-/// Adds all rows of a Parquet file; returns how many there were.
-pub fn add_file(file: &FileOfTable, task: &PassTask, sums: &mut PassSums) -> Result<u64, TrainError> {
+/// Adds all rows of a Parquet file; returns how many there were. `tick` takes the share of the file that is done.
+pub fn add_file(
+    file: &FileOfTable,
+    task: &PassTask,
+    sums: &mut PassSums,
+    tick: &dyn Fn(f64) -> Result<(), TrainError>,
+) -> Result<u64, TrainError> {
     let refuse = |reason: &dyn std::fmt::Display| TrainError::Data(format!("file '{}': {reason}", file.name));
     let opened = File::open(&file.path).map_err(|error| refuse(&error))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| refuse(&error))?;
+    let stated = builder.metadata().file_metadata().num_rows();
     let mut places = Vec::new();
     for name in task.columns() {
         let place = builder.schema().fields().iter().position(|field| field.name() == name);
@@ -34,6 +40,7 @@ pub fn add_file(file: &FileOfTable, task: &PassTask, sums: &mut PassSums) -> Res
     let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|error| refuse(&error))?;
     let mut rows = FileRows::new(&file.name, task, sums);
     for batch in reader {
+        tick(rows.first as f64 / stated.max(1) as f64)?;
         rows.add(&batch.map_err(|error| refuse(&error))?)?;
     }
     rows.finish()

@@ -21,8 +21,9 @@ impl Engine for LocalEngine<'_> {
         let mut sums = PassSums::new(task, self.threads);
         let count = self.folder.files.len() as f64;
         for (done, file) in self.folder.files.iter().enumerate() {
-            tick(done as f64 / count)?;
-            add_file(file, task, &mut sums)?;
+            let within = |share: f64| tick((done as f64 + share) / count);
+            within(0.0)?;
+            add_file(file, task, &mut sums, &within)?;
         }
         tick(1.0)?;
         sums.finish()

@@ -16,6 +16,12 @@ mod row_stream;
 /// Passes in this process.
 mod local_engine;
 
+/// Which folders may be read where they are.
+mod locations;
+
+/// A table in files as a dataset.
+mod located_dataset;
+
 /// Passes on Apache Spark.
 mod spark_engine;
 
@@ -24,9 +30,11 @@ mod spark_driver;
 
 pub use file_rows::{FileOfTable, add_file};
 pub use local_engine::LocalEngine;
+pub use located_dataset::{Registration, open_unchanged, register};
+pub use locations::{LocationError, Locations};
 pub use row_stream::add_stream;
 pub use spark_driver::SparkOptions;
-pub use spark_engine::{RowReader, SparkEngine};
+pub use spark_engine::SparkEngine;
 pub use table_folder::TableFolder;
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -1,12 +1,15 @@
 //! The process that runs the Spark session: the Python module that this program brings with it. It takes requests as lines of
 //! JSON on its standard input and answers on its standard output, and ends when its input does.
 
+use crate::config::{SparkConfig, SparkReader};
 use crate::training::TrainError;
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The module, as in `clients/spark`.
@@ -14,6 +17,10 @@ const MODULE: &str = include_str!("../../clients/spark/bochner_spark.py");
 
 /// Time between two questions whether to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Lines of standard error that an error repeats, and the most characters of each.
+const MOST_WORDS: usize = 3;
+const LONGEST_WORDS: usize = 300;
 
 /// Time for a session to end by itself.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -29,8 +36,25 @@ pub struct SparkOptions {
     pub program: PathBuf,
     /// Partitions; by default as many as there are files, 200 at most.
     pub partitions: Option<usize>,
+    /// Who reads the files on the executors.
+    pub reader: SparkReader,
     /// `name=value`.
     pub settings: Vec<String>,
+}
+
+impl SparkOptions {
+    /// Sessions of a master as they are configured; the program is by default the running one.
+    pub fn new(master: &str, config: &SparkConfig) -> Result<Self, String> {
+        let own = || std::env::current_exe().map_err(|error| format!("the path of this program is not known: {error}"));
+        Ok(Self {
+            master: master.to_owned(),
+            python: config.spark_python.clone(),
+            program: config.spark_program.clone().map_or_else(own, Ok)?,
+            partitions: config.spark_partitions.map(|count| count as usize),
+            reader: config.spark_reader,
+            settings: config.spark_conf.clone(),
+        })
+    }
 }
 
 /// A running session. It ends with its owner.
@@ -38,6 +62,7 @@ pub(super) struct SparkDriver {
     child: Child,
     requests: Option<ChildStdin>,
     answers: Receiver<String>,
+    last_words: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl SparkDriver {
@@ -45,7 +70,13 @@ impl SparkDriver {
         let module = folder.join("bochner_spark.py");
         std::fs::write(&module, MODULE).map_err(TrainError::Rows)?;
         let mut command = Command::new(&options.python);
-        command.arg("-u").arg(&module).stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir(folder);
+        command
+            .arg("-u")
+            .arg(&module)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .current_dir(folder);
         let mut child = command.spawn().map_err(|error| {
             TrainError::Engine(format!("{} cannot be started: {error}; set --spark-python", options.python.display()))
         })?;
@@ -56,14 +87,27 @@ impl SparkDriver {
             let lines = output.map(|output| BufReader::new(output).lines().map_while(Result::ok));
             lines.into_iter().flatten().all(|line| sender.send(line).is_ok());
         });
-        Ok(Self { child, requests, answers })
+        let last_words = Arc::default();
+        if let Some(errors) = child.stderr.take() {
+            let words = Arc::clone(&last_words);
+            std::thread::spawn(move || pass_on(errors, &words));
+        }
+        Ok(Self { child, requests, answers, last_words })
     }
 
     pub(super) fn send(&mut self, request: &Value) -> Result<(), TrainError> {
         let sent = self.requests.as_mut().is_some_and(|requests| {
             requests.write_all(format!("{request}\n").as_bytes()).and_then(|()| requests.flush()).is_ok()
         });
-        if sent { Ok(()) } else { Err(lost()) }
+        if sent { Ok(()) } else { Err(self.lost()) }
+    }
+
+    fn lost(&self) -> TrainError {
+        std::thread::sleep(PATIENCE); // for what it wrote last to arrive
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = words.iter().map(String::as_str).collect::<Vec<_>>().join(" | ");
+        let words = if words.is_empty() { "nothing".to_owned() } else { words };
+        TrainError::Engine(format!("the Spark session has ended unexpectedly; its last words: {words}"))
     }
 
     /// Waits for an answer, and passes on how far the work is until then.
@@ -80,7 +124,7 @@ impl SparkDriver {
                     tick(done)?;
                     continue;
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lost()),
             };
             let answer: Value = serde_json::from_str(&line)
                 .map_err(|_| TrainError::Engine(format!("the Spark session answered with other than JSON: {line}")))?;
@@ -102,8 +146,19 @@ impl SparkDriver {
     }
 }
 
-fn lost() -> TrainError {
-    TrainError::Engine("the Spark session has ended; its last words are above".into())
+/// Writes what the session writes to standard error to our own, and keeps the last lines.
+fn pass_on(errors: ChildStderr, last_words: &Mutex<VecDeque<String>>) {
+    for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line).replace(|c: char| c.is_control() && c != '\t', "\u{fffd}");
+        eprintln!("{line}");
+        let mut kept = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        if !line.trim().is_empty() {
+            kept.push_back(line.trim().chars().take(LONGEST_WORDS).collect());
+        }
+        if kept.len() > MOST_WORDS {
+            kept.pop_front();
+        }
+    }
 }
 
 impl Drop for SparkDriver {

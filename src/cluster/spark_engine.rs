@@ -13,27 +13,6 @@ use tempfile::TempDir;
 /// Statistics of more bytes are refused: 16,384 features take a tenth of it.
 const LARGEST_PARTIAL: u64 = 16 << 30;
 
-/// Who reads the files on the executors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowReader {
-    /// This program, by paths that exist there. Costs least.
-    Workers,
-    /// Spark, which streams the rows to this program.
-    Spark,
-}
-
-impl RowReader {
-    /// Both with their names.
-    pub const ALL: [(&'static str, Self); 2] = [("workers", Self::Workers), ("spark", Self::Spark)];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Workers => "workers",
-            Self::Spark => "spark",
-        }
-    }
-}
-
 /// A Spark session.
 pub struct SparkEngine {
     driver: Mutex<SparkDriver>,
@@ -42,8 +21,12 @@ pub struct SparkEngine {
 }
 
 impl SparkEngine {
-    /// Starts a session on the files of a folder.
-    pub fn start(folder: &TableFolder, options: &SparkOptions, reader: RowReader) -> Result<Self, TrainError> {
+    /// Starts a session on the files of a folder. The error of `tick` ends the wait for it.
+    pub fn start(
+        folder: &TableFolder,
+        options: &SparkOptions,
+        tick: &dyn Fn(f64) -> Result<(), TrainError>,
+    ) -> Result<Self, TrainError> {
         let scratch = tempfile::tempdir().map_err(TrainError::Rows)?;
         let mut driver = SparkDriver::start(options, scratch.path())?;
         let files: Vec<_> = folder.files.iter().map(|file| file.path.display().to_string()).collect();
@@ -54,10 +37,10 @@ impl SparkEngine {
             "root": folder.root.display().to_string(),
             "files": files,
             "partitions": options.partitions,
-            "reader": reader.name(),
+            "reader": options.reader.name(),
             "largest_file": folder.largest_file,
         }}))?;
-        driver.wait_for("ready", &|_| Ok(()))?;
+        driver.wait_for("ready", tick)?;
         Ok(Self { driver: Mutex::new(driver), folder: scratch })
     }
 }

@@ -21,6 +21,10 @@ pub struct TableFolder {
     pub columns: Vec<FileColumn>,
     /// Bytes of the largest file.
     pub largest_file: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// SHA-256 of names, sizes and row counts.
+    pub sha256: String,
     /// Of names, sizes and row counts.
     pub id: String,
 }
@@ -51,7 +55,7 @@ impl TableFolder {
         }
         let mut hash = Sha256::new();
         let mut first: Option<(String, SchemaRef)> = None;
-        let mut largest_file = 0;
+        let (mut largest_file, mut all_bytes) = (0, 0);
         for FileOfTable { name, path } in &files {
             let refuse = |reason: &dyn std::fmt::Display| at(&format!("file '{name}': {reason}"));
             let opened = File::open(path).map_err(|error| refuse(&error))?;
@@ -60,6 +64,7 @@ impl TableFolder {
             let rows = builder.metadata().file_metadata().num_rows();
             hash.update(format!("{}:{name}:{bytes}:{rows};", name.len()));
             largest_file = largest_file.max(bytes);
+            all_bytes += bytes;
             match &first {
                 None => first = Some((name.clone(), builder.schema().clone())),
                 Some((other, schema)) => {
@@ -70,11 +75,12 @@ impl TableFolder {
             }
         }
         let columns = first.map_or(Ok(Vec::new()), |(_, schema)| columns(&schema, ignored)).map_err(|why| at(&why))?;
-        let mut id = String::from("files-");
-        for byte in &hash.finalize()[..8] {
-            let _ = write!(id, "{byte:02x}"); // writing to a text cannot fail
+        let mut sha256 = String::new();
+        for byte in hash.finalize() {
+            let _ = write!(sha256, "{byte:02x}"); // writing to a text cannot fail
         }
-        Ok(Self { root, files, columns, largest_file, id })
+        let id = format!("files-{}", &sha256[..16]);
+        Ok(Self { root, files, columns, largest_file, bytes: all_bytes, sha256, id })
     }
 
     /// The places of targets among the columns; by default the last column.

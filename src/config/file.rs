@@ -33,24 +33,24 @@ fn from_text(text: &str, command: &Command, given: &ArgMatches) -> Result<Vec<Os
         }
         let is_given = matches!(given.value_source(name), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
         if !is_given {
-            arguments.extend(argument(name, value)?);
+            arguments.extend(flags(name, value)?);
         }
     }
     Ok(arguments)
 }
 
-/// The flag that says what a setting says; none for a switch that is off.
-fn argument(name: &str, value: &Value) -> Result<Option<OsString>, String> {
+/// The flags that say what a setting says: one for each item of a list, none for a switch that is off.
+fn flags(name: &str, value: &Value) -> Result<Vec<OsString>, String> {
     let flag = name.replace('_', "-");
-    let text = match value {
-        Value::Boolean(true) => return Ok(Some(format!("--{flag}").into())),
-        Value::Boolean(false) => return Ok(None),
-        Value::Array(items) => items.iter().map(|item| scalar(name, item)).collect::<Result<Vec<_>, _>>()?.join(","),
+    let with_value = |value| scalar(name, value).map(|text| format!("--{flag}={text}").into());
+    match value {
+        Value::Boolean(true) => Ok(vec![format!("--{flag}").into()]),
+        Value::Boolean(false) => Ok(Vec::new()),
+        Value::Array(items) => items.iter().map(with_value).collect(),
         Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Datetime(_) | Value::Table(_) => {
-            scalar(name, value)?
+            Ok(vec![with_value(value)?])
         }
-    };
-    Ok(Some(format!("--{flag}={text}").into()))
+    }
 }
 
 fn scalar(name: &str, value: &Value) -> Result<String, String> {
@@ -79,7 +79,13 @@ mod tests {
     #[test]
     fn settings_become_flags_unless_they_are_given_already() {
         let text = "listen = '127.0.0.1:9'\nmax_columns = 7\nallow_model_control = true\nallowed_hosts = ['a', 'b']\n";
-        let all = ["--listen=127.0.0.1:9", "--max-columns=7", "--allow-model-control", "--allowed-hosts=a,b"];
+        let all = [
+            "--listen=127.0.0.1:9",
+            "--max-columns=7",
+            "--allow-model-control",
+            "--allowed-hosts=a",
+            "--allowed-hosts=b",
+        ];
         let mut found = read(text, &[]).unwrap();
         found.sort_unstable_by_key(|argument| all.iter().position(|known| known == argument));
         assert_eq!(found, all);

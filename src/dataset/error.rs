@@ -107,6 +107,14 @@ pub enum DatasetError {
         /// Which.
         id: String,
     },
+    /// Its rows are not here.
+    #[error("the rows of dataset '{id}' stay at {uri}, where only jobs of type train read them")]
+    Located {
+        /// Which.
+        id: String,
+        /// Where.
+        uri: String,
+    },
     /// The stored table is damaged.
     #[error("dataset {dataset} is damaged: {detail}; upload the same file again to repair it")]
     Damaged {

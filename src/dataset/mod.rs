@@ -24,6 +24,9 @@ mod columns;
 /// What to know about a table before a model is made of it.
 mod quality;
 
+/// Datasets whose rows stay in files elsewhere.
+mod located;
+
 /// A stored dataset read in another way.
 mod rereading;
 
@@ -68,6 +71,7 @@ pub use formats::columnar::{ColumnarFormat, ReadFailure, read_columns, restrict}
 pub use formats::csv::{BYTE_ORDER_MARK, CsvOptions, CsvTable, parse_delimiter};
 pub(crate) use formats::upload_format::FileCompression;
 pub use formats::upload_format::UploadFormat;
+pub use located::{Located, Location};
 pub use moment_sums::{MOMENT_BYTES, MomentSums};
 pub use parts::{
     HeldOut, Part, TooFewUnits, UnitOrder, fold_units, folds, keep_few, permutation, split, split_units, thin,

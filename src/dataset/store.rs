@@ -4,9 +4,9 @@ use super::columns::{ColumnOptions, intents, make_schema, profile};
 use super::formats::csv::CsvOptions;
 use super::formats::records::{FileReading, Records};
 use super::formats::upload_format::UploadFormat;
-use super::stored::StoredSchema;
+use super::stored::{StoredLocation, StoredSchema};
 use super::upload::Received;
-use super::{ContentEncoding, DatasetError, DecimalMark, Schema, Table, Task, table};
+use super::{ContentEncoding, DatasetError, DecimalMark, Location, Schema, Table, Task, table};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use crate::storage::files::{DataDir, hex};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -54,6 +54,8 @@ pub struct Dataset {
     pub sha256: String,
     /// RFC 3339.
     pub created_at: String,
+    /// Where its rows are, if they are not here.
+    pub location: Option<Location>,
 }
 
 impl Dataset {
@@ -141,6 +143,7 @@ impl DatasetStore {
             bytes: received.bytes,
             sha256: received.sha256.clone(),
             created_at: now(),
+            location: None,
         };
         let mut file = self.directory.temporary_file()?;
         table::write(&mut open()?, &dataset, &mut file)?;
@@ -189,8 +192,14 @@ impl DatasetStore {
         found.ok_or_else(|| DatasetError::NotFound { id: id_or_name.to_owned() })
     }
 
-    /// The rows of a data set.
+    /// The rows of a data set, which must be here.
     pub fn open_table(&self, dataset: &Dataset) -> Result<Table, DatasetError> {
+        dataset.check_stored()?;
+        self.open_kept(dataset)
+    }
+
+    /// The rows of a data set that are here: all, or a few of those that stay where they are.
+    pub fn open_kept(&self, dataset: &Dataset) -> Result<Table, DatasetError> {
         Table::open(&self.table_path(&dataset.id), dataset)
     }
 
@@ -248,11 +257,13 @@ impl DatasetStore {
     pub(super) fn insert(&self, dataset: &Dataset, names: &[String]) -> Result<bool, DatasetError> {
         let schema =
             serde_json::to_string(&StoredSchema::from(dataset.schema.clone())).map_err(std::io::Error::from)?;
+        let location = dataset.location.clone().map(StoredLocation::from);
+        let location = location.as_ref().map(serde_json::to_string).transpose().map_err(std::io::Error::from)?;
         self.database.transact(|transaction| {
             let inserted = transaction.execute(
-                "INSERT INTO datasets (id, name, schema, bytes, sha256, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
-                params![dataset.id, dataset.name, schema, dataset.bytes, dataset.sha256, dataset.created_at],
+                "INSERT INTO datasets (id, name, schema, bytes, sha256, created_at, location)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+                params![dataset.id, dataset.name, schema, dataset.bytes, dataset.sha256, dataset.created_at, location],
             )?;
             for name in names {
                 lead(transaction, name, &dataset.id)?;
@@ -262,7 +273,7 @@ impl DatasetStore {
     }
 
     /// Gives a data set a name; names it had before still lead to it.
-    fn rename(&self, mut dataset: Dataset, name: Option<&str>) -> Result<Dataset, DatasetError> {
+    pub(super) fn rename(&self, mut dataset: Dataset, name: Option<&str>) -> Result<Dataset, DatasetError> {
         if let Some(name) = name {
             self.database.transact(|transaction| lead(transaction, name, &dataset.id))?;
             name.clone_into(&mut dataset.name);
@@ -308,15 +319,20 @@ pub(super) fn identity(sha256: &str, format: UploadFormat, csv: CsvOptions, opti
 
 fn from_row(row: &Row) -> rusqlite::Result<Dataset> {
     let schema: String = row.get("schema")?;
+    let location: Option<String> = row.get("location")?;
+    let unreadable = |error: serde_json::Error| {
+        rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into())
+    };
+    let location =
+        location.map(|text| serde_json::from_str::<StoredLocation>(&text)).transpose().map_err(unreadable)?;
     Ok(Dataset {
         id: row.get("id")?,
         name: row.get("name")?,
-        schema: serde_json::from_str::<StoredSchema>(&schema)
-            .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into()))?
-            .into(),
+        schema: serde_json::from_str::<StoredSchema>(&schema).map_err(unreadable)?.into(),
         bytes: row.get("bytes")?,
         sha256: row.get("sha256")?,
         created_at: row.get("created_at")?,
+        location: location.map(Into::into),
     })
 }
 

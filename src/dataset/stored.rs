@@ -4,8 +4,8 @@
 //! The live types may change freely.
 
 use super::{
-    Column, ColumnKind, ColumnReading, Dataset, DateOrder, DecimalMark, Finding, FindingCode, LeftOut, Notation,
-    Schema, Severity, Task,
+    Column, ColumnKind, ColumnReading, Dataset, DateOrder, DecimalMark, Finding, FindingCode, LeftOut, Location,
+    Notation, Schema, Severity, Task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,17 @@ pub(super) struct StoredDataset {
     bytes: u64,
     sha256: String,
     created_at: String,
+    /// Absent where the rows are in the table itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    location: Option<StoredLocation>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredLocation {
+    uri: String,
+    files: String,
+    ignored: Vec<String>,
+    kept_rows: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,15 +117,31 @@ enum StoredKind {
 
 impl From<&Dataset> for StoredDataset {
     fn from(dataset: &Dataset) -> Self {
-        let Dataset { id, name, schema, bytes, sha256, created_at } = dataset.clone();
-        Self { id, name, schema: schema.into(), bytes, sha256, created_at }
+        let Dataset { id, name, schema, bytes, sha256, created_at, location } = dataset.clone();
+        let location = location.map(Into::into);
+        Self { id, name, schema: schema.into(), bytes, sha256, created_at, location }
     }
 }
 
 impl From<StoredDataset> for Dataset {
     fn from(stored: StoredDataset) -> Self {
-        let StoredDataset { id, name, schema, bytes, sha256, created_at } = stored;
-        Self { id, name, schema: schema.into(), bytes, sha256, created_at }
+        let StoredDataset { id, name, schema, bytes, sha256, created_at, location } = stored;
+        let location = location.map(Into::into);
+        Self { id, name, schema: schema.into(), bytes, sha256, created_at, location }
+    }
+}
+
+impl From<Location> for StoredLocation {
+    fn from(location: Location) -> Self {
+        let Location { uri, files, ignored, kept_rows } = location;
+        Self { uri, files, ignored, kept_rows }
+    }
+}
+
+impl From<StoredLocation> for Location {
+    fn from(stored: StoredLocation) -> Self {
+        let StoredLocation { uri, files, ignored, kept_rows } = stored;
+        Self { uri, files, ignored, kept_rows }
     }
 }
 

@@ -38,7 +38,7 @@ impl DatasetStore {
 
     /// Writes the table of an older format again with checksums. Whole or not at all.
     fn migrate(&self, dataset: &Dataset) -> Result<(), DatasetError> {
-        let old = self.open_table(dataset)?;
+        let old = self.open_kept(dataset)?;
         if !old.has_checksums() {
             let mut file = self.directory.temporary_file()?;
             table::rewrite(&old, dataset, &mut file)?;
@@ -50,7 +50,7 @@ impl DatasetStore {
 
     /// Reads a whole table, which verifies it.
     pub fn verify(&self, dataset: &Dataset) -> Result<(), DatasetError> {
-        self.open_table(dataset)?.verify()
+        self.open_kept(dataset)?.verify()
     }
 
     /// Makes entries for tables that have none, from what the tables and cards say.

@@ -1,6 +1,6 @@
 //! One job and its states.
 
-use super::JobKind;
+use super::{JobEngine, JobKind};
 use crate::telemetry::TraceParent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,6 +68,8 @@ pub struct Failure {
 pub struct NewJob {
     /// What to do.
     pub kind: JobKind,
+    /// Where passes over the rows run.
+    pub engine: JobEngine,
     /// Name of the model it makes.
     pub model: String,
     /// Id of the data set it reads.

@@ -1,6 +1,6 @@
 //! All jobs in the database; every change is durable before it is announced.
 
-use super::{Failure, Job, JobKind, JobPage, JobStatus, NewJob};
+use super::{Failure, Job, JobEngine, JobKind, JobPage, JobStatus, NewJob};
 use crate::storage::database::{Database, now, refused_by_trigger};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -126,8 +126,8 @@ impl Journal {
             let id = format!("job-{}", uuid::Uuid::now_v7().simple());
             let inserted = transaction.execute(
                 "INSERT INTO jobs (id, kind, model, dataset, payload, status, attempt, created_at,
-                                   idempotency_key, fingerprint, client, trace_parent)
-                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7, ?8, ?9, ?10)",
+                                   idempotency_key, fingerprint, client, trace_parent, engine)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, ?7, ?8, ?9, ?10, ?11)",
                 params![
                     id,
                     request.kind.name(),
@@ -138,7 +138,8 @@ impl Journal {
                     request.idempotency_key,
                     request.fingerprint,
                     request.client,
-                    request.trace_parent.map(|parent| parent.to_string())
+                    request.trace_parent.map(|parent| parent.to_string()),
+                    request.engine.name()
                 ],
             );
             inserted.map_err(|error| {
@@ -294,7 +295,7 @@ impl Journal {
         };
         self.database.read(|connection| {
             let mut query = connection.prepare(&format!(
-                "SELECT id, kind, model, dataset, payload, client, idempotency_key, fingerprint, trace_parent, status,
+                "SELECT id, kind, engine, model, dataset, payload, client, idempotency_key, fingerprint, trace_parent, status,
                         attempt, created_at, started_at, finished_at, error, {result}
                  FROM jobs
                  WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR model = ?2) AND (?3 IS NULL OR id < ?3)
@@ -353,10 +354,12 @@ fn from_row(row: &Row) -> rusqlite::Result<Job> {
         text.map(|text| serde_json::from_str(&text).map_err(|_| damaged(column))).transpose()
     };
     let (kind, status): (String, String) = (row.get("kind")?, row.get("status")?);
+    let engine: String = row.get("engine")?;
     Ok(Job {
         id: row.get("id")?,
         request: NewJob {
             kind: JobKind::from_name(&kind).ok_or_else(|| damaged("kind"))?,
+            engine: JobEngine::from_name(&engine).ok_or_else(|| damaged("engine"))?,
             model: row.get("model")?,
             dataset: row.get("dataset")?,
             payload: json("payload")?.ok_or_else(|| damaged("payload"))?,

@@ -33,6 +33,33 @@ impl JobKind {
     }
 }
 
+/// Where the passes of a job over its rows run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobEngine {
+    /// In the process of the service.
+    Local,
+    /// On Apache Spark.
+    Spark,
+}
+
+impl JobEngine {
+    /// Every engine.
+    pub const ALL: [Self; 2] = [Self::Local, Self::Spark];
+
+    /// Its name in the database and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Spark => "spark",
+        }
+    }
+
+    /// The engine of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+}
+
 /// What a running job is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobStage {

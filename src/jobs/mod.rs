@@ -35,6 +35,6 @@ pub(crate) use control::{Control, Progress};
 pub(crate) use events::{EventId, JobEvent};
 pub(crate) use job::{Failure, Job, JobPage, JobStatus, NewJob};
 pub(crate) use journal::JobError;
-pub(crate) use kind::{JobKind, JobStage};
+pub(crate) use kind::{JobEngine, JobKind, JobStage};
 pub(crate) use pool::{JobPool, PoolSettings, Runner};
 pub(crate) use worker::DISK_FULL;

@@ -1,6 +1,6 @@
 //! Jobs that do what their payload says, for the tests of this room.
 
-use super::{Control, DISK_FULL, Failure, Job, JobKind, JobPool, JobStatus, NewJob, PoolSettings, Runner};
+use super::{Control, DISK_FULL, Failure, Job, JobEngine, JobKind, JobPool, JobStatus, NewJob, PoolSettings, Runner};
 use crate::storage::database::Database;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +43,7 @@ impl Runner for ScriptedRunner {
 pub(super) fn request(payload: &str) -> NewJob {
     NewJob {
         kind: JobKind::Train,
+        engine: JobEngine::Local,
         model: "m".into(),
         dataset: "ds".into(),
         payload: json!(payload),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Applied in order; entry i brings the schema from version i to i + 1. Entries are never edited.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE datasets (
         id          TEXT PRIMARY KEY,
@@ -109,6 +109,11 @@ const MIGRATIONS: [&str; 6] = [
     "
     -- The trace of the request that submitted a job, as the header `traceparent`.
     ALTER TABLE jobs ADD COLUMN trace_parent TEXT;
+",
+    "
+    -- Where the rows of a dataset are that stay where they are, as JSON, and where passes over them run.
+    ALTER TABLE datasets ADD COLUMN location TEXT;
+    ALTER TABLE jobs ADD COLUMN engine TEXT NOT NULL DEFAULT 'local';
 ",
 ];
 

@@ -51,7 +51,10 @@ mod located;
 pub use assess::recertify::recertify;
 pub use compare::{CompareSpec, Comparison, Repetition, Summary, Trial, compare, estimate_comparison};
 pub(crate) use fit::bandwidth::mean_absolute_difference;
-pub use located::{CHUNK_ROWS, Chunk, Engine, FileColumn, LocatedTable, PassKind, PassSums, PassTask, train_located};
+pub use located::{
+    CHUNK_ROWS, Chunk, Engine, FileColumn, LocatedTable, PassKind, PassSums, PassTask, estimate_located_memory,
+    train_located,
+};
 pub use partial::{PARTIAL_HEADER, Partial, PartialError, PassStatistics, SampledRow, TableMoments, TableProfile};
 pub use plan_request::PlanRequest;
 pub use spec::check_kernel::samplings;

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 import yaml
 
@@ -26,7 +28,8 @@ def snake_case(name):
 class Generated:
     """The generated package, and which of its operations were called."""
 
-    def __init__(self, service, key):
+    def __init__(self, service, key, folder):
+        self.folder = folder.resolve()
         self._client = self.module("client").AuthenticatedClient(
             base_url=service.url, token=key, raise_on_unexpected_status=True, timeout=65
         )
@@ -71,8 +74,9 @@ def generated(tmp_path_factory):
     sys.path.insert(0, str(folder))
     key = new_key(folder / "keys.json")
     flags = ["--allow-model-control", "--default-model", "houses", "--api-keys-file", folder / "keys.json"]
+    flags += ["--dataset-locations", folder]
     with start(folder, *flags) as service:
-        yield Generated(service, key)
+        yield Generated(service, key, folder)
     sys.path.remove(str(folder))
 
 
@@ -115,6 +119,11 @@ def upload(generated):
     assert call("uploadDataset", body=records, name="squares").rows == 20
     columns = {"x": list(range(20)), "y": list(range(20))}
     assert call("uploadDataset", body=generated.model("UploadDatasetJsonBodyType1", columns), name="lines").rows == 20
+    (generated.folder / "rides").mkdir()
+    rides = pyarrow.table({"km": [float(km) for km in range(60)], "fare": [3.0 + 2 * km for km in range(60)]})
+    pyarrow.parquet.write_table(rides, generated.folder / "rides/part-0.parquet")
+    located = generated.model("LocatedTable", {"location": f"file:{generated.folder}/rides", "name": "rides"})
+    assert call("uploadDataset", body=located).location == f"file:{generated.folder}/rides"
     half = b"".join(houses.splitlines(keepends=True)[: len(houses.splitlines()) // 2])
     assert call("putDataset", "half", body=generated.file(half), target="price").name == "half"
     listed = call("listDatasets", limit=2)
@@ -146,6 +155,9 @@ def train(generated):
     events = generated.respond("watchJob", job.id).content.decode()
     assert "event: state" in events and "id: end" in events
     assert generated.respond("watchJob", job.id, last_event_id="end").status_code == 204
+    engine = {"model": "rides", "dataset": "rides", "engine": "local", "spec": {"effort": "fast", "features": {"count": 16}}}
+    rides = call("submitJob", body=generated.model("TrainRequest", engine), prefer="wait=60")
+    assert (rides.status.value, rides.engine.value) == ("succeeded", "local"), rides
     certify = generated.model("CertifyRequest", {"type": "certify", "model": "houses"})
     assert call("submitJob", body=certify, prefer="wait=60").status.value == "succeeded"
     update = generated.model("UpdateModelBody", {"dataset": "houses"})

@@ -40,6 +40,7 @@ mod key_files;
 mod keys;
 mod learned_metric;
 mod limits;
+mod locations;
 mod many_levels;
 mod memory;
 mod messy;

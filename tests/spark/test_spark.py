@@ -14,6 +14,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import numpy
@@ -206,6 +208,133 @@ def test_an_interrupt_ends_everything(files, tmp_path):
         assert time.monotonic() < deadline, [pid for pid in begun if Path(f"/proc/{pid}").exists()]
         time.sleep(0.1)
     assert not (tmp_path / "m").exists()
+
+
+class Service:
+    """A service that may read the tables of the tests, with a cluster."""
+
+    def __init__(self, data, *allowed, master="local[2,4]", python=sys.executable, partitions=2):
+        conf = ["--spark-conf", "spark.driver.bindAddress=127.0.0.1", "--spark-conf", "spark.driver.host=127.0.0.1"]
+        flags = ["--dataset-locations", ",".join(map(str, allowed)), "--spark-master", master, "--spark-python", python]
+        flags += ["--spark-partitions", str(partitions), "--drain-delay", "0", *conf]
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        command = [BINARY, "serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(data), *flags]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+        deadline = time.monotonic() + 60
+        while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+            assert self.process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+    def call(self, path, body=None, method=None, **headers):
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, content, headers, method=method)
+        request.add_header("content-type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            return json.loads(error.read())
+
+    def register(self, folder):
+        body = {"location": f"file:{folder}", "format": "parquet", "name": "parts", "target": "y", "ignore": "note"}
+        return self.call("/api/v1/datasets", body)
+
+    def submit(self, spec=SPEC, model="parts"):
+        body = {"model": model, "dataset": "parts", "engine": "spark", "spec": spec}
+        return self.call("/api/v1/jobs", body)["id"]
+
+    def wait(self, job, *states):
+        deadline = time.monotonic() + 240
+        while (shown := self.call(f"/api/v1/jobs/{job}"))["status"] not in states:
+            assert time.monotonic() < deadline, shown
+            time.sleep(0.05)
+        return shown
+
+
+def gone(pids):
+    """Waits until all of some processes have ended."""
+    deadline = time.monotonic() + 30
+    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+def test_a_job_on_spark_gives_the_same_model(files, expected, tmp_path):
+    """With a native process killed in the middle."""
+    with Service(tmp_path / "data", files.parent) as service:
+        dataset = service.register(files)
+        assert dataset["location"] == f"file:{files.resolve()}", dataset
+        killer = Killer(" pass gram ")
+        killer.start()
+        done = service.wait(service.submit(), "succeeded", "failed")
+        killer.over = True
+        assert done["status"] == "succeeded", done["error"]
+        assert (done["engine"], done["dataset"]) == ("spark", dataset["id"])
+        assert service.call("/api/v1/models/parts/versions/1")["artifact_sha256"] == expected
+        begun = set(children(service.process.pid))
+    gone(begun)
+
+
+LARGE = {**SPEC, "features": {"count": 2048}}
+
+
+def wait_for_passes(service):
+    """The processes below a service that runs a pass."""
+    deadline = time.monotonic() + 120
+    while not any(" pass gram " in command for command in children(service.process.pid).values()):
+        assert service.process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    return set(children(service.process.pid))
+
+
+@pytest.mark.long
+def test_a_cancelled_job_and_a_killed_service_leave_nothing_running(files, tmp_path):
+    data = tmp_path / "data"
+    with Service(data, files.parent) as service:
+        service.register(files)
+        job = service.submit(LARGE)
+        begun = wait_for_passes(service)
+        assert service.wait(job, "running")["progress"]["stage"] == "accumulate"
+        service.call(f"/api/v1/jobs/{job}/cancel", method="POST")
+        assert service.wait(job, "canceled")["report"] is None
+        gone(begun)
+        job = service.submit(LARGE)
+        begun = wait_for_passes(service)
+        service.process.kill()
+        service.process.wait()
+        gone(begun)
+    with Service(data, files.parent) as service:
+        again = service.wait(job, "succeeded", "failed")
+        assert (again["status"], again["attempt"]) == ("succeeded", 2), again["error"]
+
+
+@pytest.mark.long
+def test_a_lost_cluster_fails_the_job_with_its_words(files, tmp_path):
+    with Service(tmp_path / "data", files.parent) as service:
+        service.register(files)
+        job = service.submit(LARGE)
+        wait_for_passes(service)
+        session = next(pid for pid, command in children(service.process.pid).items() if "bochner_spark.py" in command)
+        begun = set(children(service.process.pid))
+        os.kill(session, signal.SIGKILL)
+        lost = service.wait(job, "failed")
+        assert lost["error"]["code"] == "engine" and "the Spark session has ended" in lost["error"]["detail"], lost
+        gone(begun)
+        assert service.call("/api/v1/models")["models"] == []
+    with Service(tmp_path / "nobody", files.parent, master=f"spark://127.0.0.1:{free_port()}") as service:
+        service.register(files)
+        failed = service.wait(service.submit(), "failed")
+        assert failed["error"]["code"] == "engine" and "Spark" in failed["error"]["detail"], failed
 
 
 def refused(folder, tmp_path, *flags, **options):

@@ -79,7 +79,7 @@ fn valid_key(keys: &KeyWatch, headers: &HeaderMap) -> Result<Arc<Key>, ApiError>
     }
 }
 
-fn check_scope(scopes: Scopes, access: Access) -> Result<(), ApiError> {
+pub(super) fn check_scope(scopes: Scopes, access: Access) -> Result<(), ApiError> {
     let needed = match access {
         Access::Open | Access::AnyKey => return Ok(()),
         Access::OneOf(needed) => needed,

@@ -1,9 +1,10 @@
 //! Who asks.
 
-use super::RateStatus;
+use super::authorize::check_scope;
+use super::{Access, RateStatus};
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
-use crate::keys::{Key, KeyId, Scope};
+use crate::keys::{Key, KeyId, Scope, Scopes};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
@@ -52,6 +53,11 @@ impl Caller {
         let scopes: Vec<&str> = key.scopes.iter().map(Scope::name).collect();
         let models: Vec<String> = key.models.iter().map(ToString::to_string).collect();
         Some(json!({"name": key.name, "scopes": scopes, "models": models}))
+    }
+
+    /// Refuses a key without this scope, for what a route offers to some of its callers alone.
+    pub(crate) fn check_scope(&self, scope: Scope) -> Result<(), ApiError> {
+        self.key.as_ref().map_or(Ok(()), |key| check_scope(key.scopes, Access::OneOf(Scopes::of(&[scope]))))
     }
 
     /// Whether it may see and use a model, by `name` or `name@alias`.

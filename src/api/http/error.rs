@@ -199,6 +199,7 @@ impl From<DatasetError> for ApiError {
             DatasetError::Option { option, detail: what } => Self::invalid_parameter(format!("?{option}"), what),
             DatasetError::NotFound { .. } => Self::new(ErrorCode::DatasetNotFound, detail),
             DatasetError::InUse { .. } => Self::new(ErrorCode::DatasetInUse, detail),
+            DatasetError::Located { .. } => Self::new(ErrorCode::DatasetLocated, detail),
             DatasetError::Damaged { .. } => Self::new(ErrorCode::DatasetDamaged, detail),
             DatasetError::Storage(error) => Self::storage(&error),
             DatasetError::Database(error) => Self::database(&error),

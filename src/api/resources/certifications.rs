@@ -6,7 +6,7 @@ use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::state::blocking;
 use crate::dataset::DatasetError;
-use crate::jobs::{JobKind, NewJob};
+use crate::jobs::{JobEngine, JobKind, NewJob};
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
 use crate::training::{LARGEST_EXACT_ROWS, estimate_certification};
@@ -24,6 +24,7 @@ pub(crate) async fn row_access(state: &AppState, ready: &ReadyModel) -> Result<R
     let (datasets, id) = (state.datasets.clone(), ready.entry.dataset.clone());
     let found = blocking(move || match datasets.find(&id) {
         Err(DatasetError::NotFound { .. }) => Ok(RowAccess::Gone),
+        Ok(dataset) if dataset.location.is_some() => Ok(RowAccess::Elsewhere),
         other => other.map(|_| RowAccess::Kept),
     });
     found.await
@@ -56,11 +57,15 @@ pub(crate) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         ));
     }
     let dataset = state.datasets.find(&entry.dataset)?;
+    if let Err(error) = dataset.check_stored() {
+        return conflict(error.to_string());
+    }
     let spec = stored_spec(model)?;
     let need = estimate_certification(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "the exact solve", "certify a model with fewer training rows")?;
     Ok(NewJob {
         kind: JobKind::Certify,
+        engine: JobEngine::Local,
         model: entry.name.clone(),
         dataset: dataset.id,
         payload: json!({"version": entry.version}),

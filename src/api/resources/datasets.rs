@@ -6,6 +6,9 @@ mod schema_fields;
 /// Parts of a form.
 mod form;
 
+/// Tables that stay where they are.
+mod location;
+
 /// `PATCH …/{id}`.
 mod patch;
 
@@ -13,7 +16,9 @@ pub(crate) use patch::patch;
 
 use crate::api::AppState;
 use crate::api::auth::Caller;
-use crate::api::http::body::{blocking_reader, check_content_length, content_encoding, csv_header, media_type};
+use crate::api::http::body::{
+    blocking_reader, check_content_length, content_encoding, csv_header, media_type, read_whole,
+};
 use crate::api::http::error::ApiError;
 use crate::api::http::extract::{Id, QueryFields};
 use crate::api::http::responses::entity_tag::tagged_json;
@@ -23,14 +28,16 @@ use crate::dataset::{
     format_instant, parse_delimiter,
 };
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schema_fields::SchemaFields;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
-/// `POST`: the body is hashed and checked while it streams to disk. A form has the table as one of its parts.
+/// `POST`: the body is hashed and checked while it streams to disk. A form has the table as one of its parts. A short JSON body
+/// may name the location of a table instead.
 pub(crate) async fn upload(
     State(state): State<AppState>,
     caller: Caller,
@@ -41,6 +48,19 @@ pub(crate) async fn upload(
     if media_type(&headers) == form::MEDIA_TYPE {
         return form::upload(&state, &caller, query, &headers, body).await;
     }
+    let length = body.size_hint().exact().or(check_content_length(&headers, u64::MAX)?);
+    let body = if media_type(&headers) == "application/json" && length.is_some_and(|length| length <= location::LONGEST)
+    {
+        let deadline = Instant::now() + Duration::from_secs(state.config.upload_idle_seconds);
+        let plain = HeaderMap::new(); // what is compressed is a table
+        let whole = read_whole(&state, &plain, body, deadline).await?;
+        if let Some(members) = location::asked(&whole)? {
+            return location::create(&state, &caller, &query, members).await;
+        }
+        Body::from(whole.clone())
+    } else {
+        body
+    };
     let options = upload_options(&query.only(&parameters())?, &headers, None)?;
     take_in(&state, &caller, options, &headers, body).await
 }
@@ -132,7 +152,7 @@ pub(crate) async fn show(State(state): State<AppState>, Id(id): Id, headers: Hea
     Ok(tagged_json(&headers, &render(&dataset)))
 }
 
-/// `GET …/{id}/preview`: the first rows.
+/// `GET …/{id}/preview`: the first rows, or a sample of those that stay where they are.
 pub(crate) async fn preview(
     State(state): State<AppState>,
     Id(id): Id,
@@ -147,7 +167,7 @@ pub(crate) async fn preview(
     }
     let (dataset, cells) = blocking(move || -> Result<_, DatasetError> {
         let dataset = state.datasets.find(&id)?;
-        let table = state.datasets.open_table(&dataset)?;
+        let table = state.datasets.open_kept(&dataset)?;
         let mut cells = vec![0.0; wanted.min(table.row_count()) * table.column_count()];
         table.read(0, &mut cells)?;
         Ok((dataset, cells))
@@ -232,6 +252,7 @@ fn render(dataset: &Dataset) -> Value {
         "bytes": dataset.bytes,
         "sha256": dataset.sha256,
         "created_at": dataset.created_at,
+        "location": dataset.location.as_ref().map(|location| &location.uri),
         "quality": {"findings": schema.findings},
     })
 }

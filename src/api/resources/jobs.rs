@@ -6,6 +6,9 @@ pub(crate) mod comparisons;
 /// What a training would take.
 pub(crate) mod estimates;
 
+/// Where passes over rows run.
+mod engines;
+
 use super::certifications;
 use super::job_events::read_in_turn;
 use crate::api::AppState;
@@ -20,7 +23,7 @@ use crate::model::{FittedModel, check_model_name};
 use crate::request::problem::{Problem, pointer};
 use crate::request::suggest;
 use crate::telemetry::trace_parent_or;
-use crate::training::{Effort, MetricRule, SpecLimits, TrainSpec, estimate_memory};
+use crate::training::{Effort, MetricRule, SpecLimits, TrainSpec};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -193,6 +196,7 @@ pub(crate) fn render(job: &Job, progress: Option<Progress>) -> Value {
         "model": Some(&job.request.model).filter(|name| !name.is_empty()),
         "version": result.map(|result| &result["version"]),
         "dataset": job.request.dataset,
+        "engine": job.request.engine.name(),
         "spec": job.request.payload,
         "status": job.status,
         "progress": progress,
@@ -224,7 +228,7 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     let Some(body) = body.as_object() else {
         return Err(ApiError::not_an_object());
     };
-    let mut problems = refuse_unknown(body, &["type", "model", "dataset", "spec"]);
+    let mut problems = refuse_unknown(body, &["type", "model", "dataset", "spec", "engine"]);
     match requested_kind(body) {
         Some(JobKind::Train) => {}
         Some(JobKind::Certify) => return certifications::check(state, body),
@@ -240,6 +244,7 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
         problems.push(Problem::new("/model", error.to_string()));
     }
     let dataset = required_text(body, "dataset", &mut problems);
+    let engine = engines::requested_engine(state, body, &mut problems);
     let limits = SpecLimits { feature_count: state.config.max_features };
     let spec = TrainSpec::check("/spec", body.get("spec"), limits);
     let spec = match spec {
@@ -250,11 +255,12 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
         }
     };
     let dataset = state.datasets.find(dataset)?;
+    engines::check_dataset(state, &dataset, engine, &spec)?;
     spec.check_against(&dataset.schema, "/dataset")
         .map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
     let threads = state.config.training_threads;
     let spec = spec.within_memory(&dataset.schema, threads, state.config.training_memory.0);
-    let need = estimate_memory(&spec, &dataset.schema, threads);
+    let need = engines::memory_need(&spec, &dataset, threads);
     // A search leaves out full metrics that would be large unless the spec asks for them.
     let advice = match (spec.metric, spec.effort) {
         (MetricRule::Full, _) | (MetricRule::Search, Effort::Fast) => "use kernel.metric 'diagonal', or fewer features",
@@ -264,6 +270,7 @@ fn check(state: &AppState, body: &Value) -> Result<NewJob, ApiError> {
     refuse_too_large(state, need, "training", advice)?;
     Ok(NewJob {
         kind: JobKind::Train,
+        engine,
         model: model.to_owned(),
         dataset: dataset.id,
         payload: spec.for_task(dataset.schema.task).to_json(),

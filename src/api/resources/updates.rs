@@ -6,7 +6,7 @@ use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{JsonBody, ModelName};
-use crate::jobs::{JobKind, NewJob};
+use crate::jobs::{JobEngine, JobKind, NewJob};
 use crate::request::problem::Problem;
 use crate::training::{alignment, estimate_memory};
 use axum::extract::State;
@@ -39,6 +39,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
         return Err(ApiError::invalid(ErrorCode::InvalidJob, problems));
     }
     let dataset = state.datasets.find(dataset)?;
+    dataset.check_stored()?;
     let entry = state.registry.find(name, version)?;
     let ready = state.model_cache.get(&entry)?;
     let model = ready.predictor.model();
@@ -56,6 +57,7 @@ fn check(state: &AppState, name: &str, body: &Value) -> Result<NewJob, ApiError>
     refuse_too_large(state, need, "training", "use fewer features")?;
     Ok(NewJob {
         kind: JobKind::Update,
+        engine: JobEngine::Local,
         model: entry.name.clone(),
         dataset: dataset.id,
         // Without a version or an alias, the newest one when the job runs, so that queued updates add up.

@@ -46,7 +46,7 @@ pub(in crate::cli) fn pass(arguments: &PassArguments) -> Result<(), String> {
     }
     for path in &arguments.files {
         let name = name_in(path, arguments.root.as_deref())?;
-        add_file(&FileOfTable { name, path: path.clone() }, &task, &mut sums).map_err(failed)?;
+        add_file(&FileOfTable { name, path: path.clone() }, &task, &mut sums, &|_| Ok(())).map_err(failed)?;
     }
     let partial = sums.finish().map_err(failed)?.encode();
     let mut target = std::io::stdout().lock();

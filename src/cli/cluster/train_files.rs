@@ -1,11 +1,14 @@
 //! Train on a folder of Parquet files, here or on Apache Spark. The model is the same bytes.
 
 use crate::cli::inputs::{ResourceArguments, listed};
-use crate::cluster::{LocalEngine, RowReader, SparkEngine, SparkOptions, TableFolder};
+use crate::cluster::{LocalEngine, SparkEngine, SparkOptions, TableFolder};
+use crate::config::SparkConfig;
 use crate::linalg;
-use crate::training::{Engine, LocatedTable, Observer, TrainError, TrainSpec, Trained, estimate_memory, train_located};
+use crate::training::{
+    Engine, LocatedTable, Observer, TrainError, TrainSpec, Trained, estimate_located_memory, train_located,
+};
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where passes over the rows run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,25 +30,8 @@ pub struct EngineArguments {
     #[arg(long, value_name = "URL", default_value = "local[*,4]")]
     spark_master: String,
 
-    /// Python with pyspark, on this machine.
-    #[arg(long, value_name = "PATH", default_value = "python3")]
-    spark_python: PathBuf,
-
-    /// This program on the executors. The default is the path of the running one.
-    #[arg(long, value_name = "PATH")]
-    spark_program: Option<PathBuf>,
-
-    /// Partitions, where the program reads the files. The default is one a file, 200 at most. The model does not depend on it.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    spark_partitions: Option<u32>,
-
-    /// Who reads the files on the executors: workers (this program, by the paths of the files) or spark.
-    #[arg(long, value_name = "WHO", value_parser = parse_reader, default_value = "workers")]
-    spark_reader: RowReader,
-
-    /// A setting of the Spark session, such as spark.executor.memory=2g; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
-    spark_conf: Vec<String>,
+    #[command(flatten)]
+    spark: SparkConfig,
 }
 
 impl EngineArguments {
@@ -55,17 +41,6 @@ impl EngineArguments {
             EngineName::Local => Ok(()),
             EngineName::Spark => Err("--engine spark takes a folder of Parquet files, not a single file".into()),
         }
-    }
-
-    fn options(&self) -> Result<SparkOptions, String> {
-        let own = || std::env::current_exe().map_err(|error| format!("the path of this program is not known: {error}"));
-        Ok(SparkOptions {
-            master: self.spark_master.clone(),
-            python: self.spark_python.clone(),
-            program: self.spark_program.clone().map_or_else(own, Ok)?,
-            partitions: self.spark_partitions.map(|count| count as usize),
-            settings: self.spark_conf.clone(),
-        })
     }
 }
 
@@ -86,10 +61,14 @@ pub(in crate::cli) fn train_files(
             let engine = LocalEngine { folder: &folder, threads: allowed.threads() };
             train_with(&engine, &folder, &targets, spec, (allowed, observer))
         }
-        EngineName::Spark => match SparkEngine::start(&folder, &engine.options()?, engine.spark_reader) {
-            Ok(engine) => train_with(&engine, &folder, &targets, spec, (allowed, observer)),
-            Err(error) => Ok(Err(error)),
-        },
+        EngineName::Spark => {
+            let options = SparkOptions::new(&engine.spark_master, &engine.spark)?;
+            let tick = |_| if observer.should_stop() { Err(TrainError::Stopped) } else { Ok(()) };
+            match SparkEngine::start(&folder, &options, &tick) {
+                Ok(engine) => train_with(&engine, &folder, &targets, spec, (allowed, observer)),
+                Err(error) => Ok(Err(error)),
+            }
+        }
     }
 }
 
@@ -107,19 +86,9 @@ fn train_with(
     let schema = table.schema();
     spec.check_against(schema, "/dataset").map_err(listed)?;
     let spec = spec.within_memory(schema, allowed.threads(), allowed.memory());
-    let need = estimate_memory(&spec, schema, allowed.threads());
+    let need = estimate_located_memory(&spec, schema, allowed.threads());
     let resources = allowed.grant(need, "training", "use fewer features")?;
     let (rows, columns) = (schema.row_count, schema.columns.len());
     eprintln!("{} files: {rows} rows of {columns} columns, split by a hash of seed, file and row", folder.files.len());
     Ok(train_located(&table, &folder.id, &spec, resources, observer))
-}
-
-fn parse_reader(text: &str) -> Result<RowReader, String> {
-    let reader = RowReader::ALL.iter().find(|(name, _)| *name == text).map(|(_, reader)| *reader);
-    reader.ok_or_else(|| "must be workers or spark".into())
-}
-
-fn parse_setting(text: &str) -> Result<String, String> {
-    let is_setting = text.split_once('=').is_some_and(|(name, _)| !name.is_empty());
-    if is_setting { Ok(text.to_owned()) } else { Err("must be NAME=VALUE".into()) }
 }

@@ -65,7 +65,7 @@ pub(super) enum HeaderError {
 impl Header {
     /// The bytes before the cells of a dataset, and how its cells are cut.
     pub(super) fn encode(dataset: &Dataset) -> io::Result<(Vec<u8>, Self)> {
-        let (rows, columns) = (dataset.schema.row_count, dataset.schema.columns.len());
+        let (rows, columns) = (dataset.kept_rows(), dataset.schema.columns.len());
         let fitting = BLOCK_BYTES / (columns * CELL_BYTES).max(1);
         let power = fitting.checked_ilog2().map_or(0, |power| 1 << power);
         let block_rows: usize = power.clamp(BLOCK_ROWS.start, BLOCK_ROWS.end);

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-pub(super) use writer::{rewrite, write, write_as};
+pub(super) use writer::{rewrite, write, write_as, write_cells};
 
 /// Rows that are read at once to check a table without blocks.
 const ROWS_AT_ONCE: usize = 512;
@@ -65,7 +65,7 @@ impl Table {
             HeaderError::Storage(error) => error.into(),
         })?;
         let schema = &dataset.schema;
-        if header.rows as u64 != schema.row_count || header.columns != schema.columns.len() {
+        if header.rows as u64 != dataset.kept_rows() || header.columns != schema.columns.len() {
             return Err(damaged("its shape differs from the database"));
         }
         if header.blocks.as_ref().is_some_and(|blocks| blocks.dataset.id != dataset.id) {

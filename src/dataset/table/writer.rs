@@ -32,6 +32,13 @@ pub(in crate::dataset) fn write_as(
     Ok(writer.finish()?)
 }
 
+/// Writes cells that are at hand.
+pub(in crate::dataset) fn write_cells(dataset: &Dataset, cells: &[f64], target: impl Write) -> io::Result<()> {
+    let mut writer = BlockWriter::begin(dataset, target)?;
+    cells.iter().try_for_each(|cell| writer.push(*cell))?;
+    writer.finish()
+}
+
 /// Writes the rows of a stored table again, in the present format.
 pub(in crate::dataset) fn rewrite(table: &Table, dataset: &Dataset, target: impl Write) -> Result<(), DatasetError> {
     let mut writer = BlockWriter::begin(dataset, target)?;

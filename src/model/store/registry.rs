@@ -34,6 +34,12 @@ impl StoredArtifact {
     pub fn marked_as(self, imported: Option<Imported>) -> Self {
         Self { imported, ..self }
     }
+
+    /// Of a dataset that is known by another id here than in the file.
+    #[must_use]
+    pub fn of_dataset(self, dataset: &str) -> Self {
+        Self { dataset: dataset.to_owned(), ..self }
+    }
 }
 
 /// The models of a data directory; clones share it. Artifacts are named after the job that made

@@ -68,6 +68,8 @@ pub enum RowAccess {
     Scattered,
     /// There are more rows than an exact solve accepts.
     TooMany,
+    /// The rows stay in files that only a training reads.
+    Elsewhere,
 }
 
 impl RowAccess {
@@ -80,6 +82,9 @@ impl RowAccess {
             ),
             Self::Scattered => Some("requires the training rows, but since the update they come from several datasets"),
             Self::TooMany => Some("requires the training rows, but there are more of them than a certify job accepts"),
+            Self::Elsewhere => {
+                Some("requires the training rows, but they stay in files that a certify job does not read")
+            }
         }
     }
 
@@ -97,6 +102,10 @@ impl RowAccess {
             Self::TooMany => {
                 "This requires the training rows, but there are more of them than a certify job accepts. Train on fewer \
                  rows."
+            }
+            Self::Elsewhere => {
+                "This requires the training rows, but they stay in files that a certify job does not read. Upload them and \
+                 train on the upload."
             }
         }
     }
@@ -229,7 +238,7 @@ pub(crate) mod tests {
         {
             let (statement, by_rows) = statement_of(&ridge_fit(), AT_HAND, id);
             assert!(by_rows && statement.ends_with("Run a certify job on this model."), "{statement}");
-            for rows in [RowAccess::Gone, RowAccess::Scattered, RowAccess::TooMany] {
+            for rows in [RowAccess::Gone, RowAccess::Scattered, RowAccess::TooMany, RowAccess::Elsewhere] {
                 let (statement, by_rows) = statement_of(&ridge_fit(), Circumstances { rows, ..AT_HAND }, id);
                 assert!(by_rows && !statement.contains("Run a certify job on"), "{statement}");
             }

@@ -5,13 +5,14 @@ use super::hash_split::HashSplit;
 use super::pass_sums::COUNTED;
 use super::task::{PassTask, TaskCoding, TaskGrid, Work};
 use super::task_function::{TaskInputs, TaskMap, rows_of};
-use crate::dataset::{Column, ColumnKind, ColumnReading, MomentSums, Part, Rows, Schema, Task};
+use crate::dataset::{Column, ColumnKind, ColumnReading, MomentSums, Part, Rows, RowsInMemory, Schema, Task};
 use crate::features::{FeatureMap, Precision};
 use crate::model::{Function, InputPipeline, TargetCoding};
 use crate::solver::{GramGrid, GramSums};
 use crate::training::rows::parted_rows::PartedRows;
 use crate::training::rows::run::Run;
 use crate::training::rows::whole_passes::{TargetMoments, Tick, WholePasses};
+use crate::training::spec::memory::{PART_BYTES, estimate_memory};
 use crate::training::stage::Clock;
 use crate::training::train::{Repetitions, train_on};
 use crate::training::{
@@ -22,6 +23,9 @@ use std::io;
 
 /// Rows of the sample that choices and estimates are made on: what a search reads at most.
 pub(super) const SAMPLE_ROWS: usize = 65_536;
+
+/// What a row of the sample takes beside its cells: two numbers of its place, its hash, and a list.
+const SAMPLED_ROW_WORDS: usize = 6;
 
 /// A column of all files of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +57,27 @@ impl<'e> LocatedTable<'e> {
     ) -> Result<Self, TrainError> {
         let held_out = spec.held_out(Task::Regression);
         let split = HashSplit { seed: spec.seed, validation: held_out.validation, calibration: held_out.calibration };
+        Self::split_by(engine, columns, targets, split, observer)
+    }
+
+    /// The same for a table that no spec splits yet.
+    pub fn measure(
+        engine: &'e dyn Engine,
+        columns: &[FileColumn],
+        targets: &[usize],
+        observer: &dyn Observer,
+    ) -> Result<Self, TrainError> {
+        let split = HashSplit { seed: 0, validation: 0.0, calibration: 0.0 };
+        Self::split_by(engine, columns, targets, split, observer)
+    }
+
+    fn split_by(
+        engine: &'e dyn Engine,
+        columns: &[FileColumn],
+        targets: &[usize],
+        split: HashSplit,
+        observer: &dyn Observer,
+    ) -> Result<Self, TrainError> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let task = PassTask::new(&names, targets, split, Work::Profile { sample: SAMPLE_ROWS as u32 });
         let tick = |done| {
@@ -72,6 +97,32 @@ impl<'e> LocatedTable<'e> {
         &self.schema
     }
 
+    /// The first rows of the sample, which are a sample too.
+    pub fn sample(&self, count: usize) -> RowsInMemory {
+        let rows = self.profile.sample.iter().take(count);
+        let cells = rows.flat_map(|row| row.cells.iter().copied()).collect();
+        RowsInMemory { cells, columns: self.schema.columns.len() }
+    }
+
+    /// Bytes of the largest sample of so many columns, and of another that it is merged with.
+    pub fn sample_bytes(columns: usize) -> u64 {
+        (2 * SAMPLE_ROWS * (columns + SAMPLED_ROW_WORDS) * size_of::<f64>()) as u64
+    }
+
+    /// How the rows differ from those that an earlier pass has measured, if they do. Moments are sums without rounding, so that
+    /// they are the same for the same rows, whatever the split and the engine.
+    pub fn difference(&self, earlier: &Schema) -> Option<String> {
+        let (now, then) = (self.schema.row_count, earlier.row_count);
+        if now != then {
+            return Some(format!("there are {now} rows instead of {then}"));
+        }
+        let measured = |column: &Column| (column.missing, column.min, column.max, column.mean, column.std);
+        let pairs = self.schema.columns.iter().zip(&earlier.columns);
+        let mut changed = pairs
+            .filter(|(now, then)| (&now.name, now.kind) != (&then.name, then.kind) || measured(now) != measured(then));
+        changed.next().map(|(now, _)| format!("column '{}' holds other values", now.name))
+    }
+
     fn task(&self, work: Work) -> PassTask {
         let names: Vec<String> = self.schema.columns.iter().map(|column| column.name.clone()).collect();
         PassTask::new(&names, &self.schema.targets, self.split, work)
@@ -88,6 +139,12 @@ impl<'e> LocatedTable<'e> {
             "a pass found {found} rows where an earlier one found {rows}; the files were changed meanwhile: train again"
         )))
     }
+}
+
+/// Bytes that training on such a table takes here: no row has a part in a list, and the sample is at hand.
+pub fn estimate_located_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64 {
+    let listed = PART_BYTES * schema.labelled_rows();
+    estimate_memory(spec, schema, threads).saturating_sub(listed) + LocatedTable::sample_bytes(schema.columns.len())
 }
 
 /// Trains on a table in files. The model depends on the files, the spec and the seed alone, not on the engine.

@@ -19,7 +19,7 @@ mod located_table;
 /// What such a table cannot have yet.
 mod refusals;
 
-pub use located_table::{FileColumn, LocatedTable, train_located};
+pub use located_table::{FileColumn, LocatedTable, estimate_located_memory, train_located};
 pub use pass_sums::{CHUNK_ROWS, Chunk, PassSums};
 pub use task::{PassKind, PassTask};
 

@@ -25,6 +25,9 @@ pub fn estimate_certification(spec: &TrainSpec, schema: &Schema, threads: usize)
     estimate_memory(&TrainSpec { guarantees, ..spec.clone() }, schema, threads)
 }
 
+/// Bytes of a labelled row for its part, and for the pass that makes the list of parts.
+pub(in crate::training) const PART_BYTES: u64 = 2;
+
 /// Peak bytes of a training run: the Gram matrix with the copies its solution needs, one block of
 /// products and features a thread, a pool of more features where they are few, and the dense exact solve where there
 /// is one.
@@ -81,7 +84,7 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     // One after the other: columns are sorted, the weights found, the pool looked at, then the exact system solved.
     let fitting = held + solving + threads as u64 * block;
     // One byte a row for its part, and for a second list of parts with design rows; the pass that makes it needs as many.
-    let parts = if spec.design_fraction > 0.0 { 3 } else { 2 };
+    let parts = if spec.design_fraction > 0.0 { 3 } else { PART_BYTES };
     // The values of the column that rows are split by, once more in order, and the fold of every row.
     let values = if spec.split.column().is_some() { 3 * F64 } else { 0 };
     let folds = if spec.cross_validation.is_some() || spec.learning_curve { values + 2 * F64 } else { 0 };

@@ -1,9 +1,10 @@
 //! One table: its quality, the roles of its columns, and its first rows.
 
+use super::datasets::size_or_place;
 use super::{items, text};
 use crate::api::console::api_client::{ApiClient, Refusal};
 use crate::api::console::backend::Backend;
-use crate::api::console::display::{ago, bytes, count, maybe_number};
+use crate::api::console::display::{ago, count, maybe_number};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
 use crate::api::http::extract::Id;
 use crate::plots::mini_bars;
@@ -108,7 +109,9 @@ struct DatasetPage {
     name: String,
     rows: String,
     labelled: String,
+    /// Of the upload, or where the rows are.
     size: String,
+    is_located: bool,
     task: String,
     created: String,
     columns: Vec<ColumnRow>,
@@ -157,7 +160,14 @@ async fn page(backend: &Backend, api: &ApiClient, id: &str, refusal: Option<Refu
     let rows: Vec<&Value> = items(&preview["rows"]).collect();
     let name = text(&dataset["name"]);
     let frame = Frame::load(api, backend, &name, Section::Datasets).await?;
-    let column = |(index, column): (usize, &Value)| column_row(column, &dataset["task"], &rows, index);
+    let located = dataset["location"].is_string();
+    let column = |(index, column): (usize, &Value)| {
+        let mut row = column_row(column, &dataset["task"], &rows, index);
+        if located {
+            row.roles.clear(); // its rows cannot be read again here
+        }
+        row
+    };
     let finding = |item: &Value| Finding {
         severity: text(&item["severity"]),
         column: text(&item["column"]),
@@ -171,7 +181,8 @@ async fn page(backend: &Backend, api: &ApiClient, id: &str, refusal: Option<Refu
         id: text(&dataset["id"]),
         rows: count(dataset["rows"].as_u64().unwrap_or(0)),
         labelled: count(dataset["labelled_rows"].as_u64().unwrap_or(0)),
-        size: bytes(dataset["bytes"].as_f64().unwrap_or(0.0)),
+        size: size_or_place(&dataset),
+        is_located: located,
         task: text(&dataset["task"]),
         created: ago(&text(&dataset["created_at"])),
         columns: items(&dataset["columns"]).enumerate().map(column).collect(),

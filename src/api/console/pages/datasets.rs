@@ -67,7 +67,7 @@ async fn page(
         rows: count(item["rows"].as_u64().unwrap_or(0)),
         columns: count(items(&item["columns"]).count() as u64),
         target: items(&item["targets"]).map(text).collect::<Vec<_>>().join(", "),
-        size: bytes(item["bytes"].as_f64().unwrap_or(0.0)),
+        size: size_or_place(item),
         created: ago(&text(&item["created_at"])),
     };
     let status = refusal.as_ref().map_or(StatusCode::OK, |refusal| refusal.status);
@@ -79,6 +79,11 @@ async fn page(
         refusal,
     };
     Ok(html(status, &page))
+}
+
+/// The size of an upload, or the place of rows that stay where they are.
+pub(super) fn size_or_place(dataset: &Value) -> String {
+    dataset["location"].as_str().map_or_else(|| bytes(dataset["bytes"].as_f64().unwrap_or(0.0)), str::to_owned)
 }
 
 /// `POST /datasets`: a file from the form.

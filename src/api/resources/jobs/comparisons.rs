@@ -7,7 +7,7 @@ use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::Id;
 use crate::api::state::blocking;
-use crate::jobs::{JobKind, JobStatus, NewJob};
+use crate::jobs::{JobEngine, JobKind, JobStatus, NewJob};
 use crate::training::{CompareSpec, Comparison, SpecLimits, estimate_comparison};
 use axum::extract::State;
 use axum::http::header;
@@ -27,11 +27,13 @@ pub(super) fn check(state: &AppState, body: &Map<String, Value>) -> Result<NewJo
         }
     };
     let dataset = state.datasets.find(dataset)?;
+    dataset.check_stored()?;
     spec.check_against(&dataset.schema).map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
     let need = estimate_comparison(&spec, &dataset.schema, state.config.training_threads);
     refuse_too_large(state, need, "the comparison", "use fewer features or rows")?;
     Ok(NewJob {
         kind: JobKind::Compare,
+        engine: JobEngine::Local,
         model: String::new(),
         dataset: dataset.id,
         payload: spec.to_json(),

@@ -1,6 +1,7 @@
 //! What a training would take, without training.
 
 use super::check;
+use super::engines::memory_need;
 use crate::api::AppState;
 use crate::api::auth::Caller;
 use crate::api::http::error::ApiError;
@@ -8,7 +9,7 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::JsonBody;
 use crate::api::state::blocking;
 use crate::jobs::JobKind;
-use crate::training::{SpecLimits, TrainSpec, estimate_memory};
+use crate::training::{SpecLimits, TrainSpec};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -34,15 +35,15 @@ fn estimate(state: &AppState, body: &Value) -> Result<Value, ApiError> {
     let limits = SpecLimits { feature_count: state.config.max_features };
     let spec = TrainSpec::check("/spec", Some(&job.payload), limits)
         .map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
-    let schema = state.datasets.find(&job.dataset)?.schema;
+    let dataset = state.datasets.find(&job.dataset)?;
     let features = if spec.is_exact() { 0 } else { spec.feature_count };
     Ok(json!({
         "model": job.model,
         "dataset": job.dataset,
         "spec": job.payload,
-        "training_rows": spec.training_rows(&schema),
+        "training_rows": spec.training_rows(&dataset.schema),
         "features": features,
-        "memory_bytes": estimate_memory(&spec, &schema, state.config.training_threads),
+        "memory_bytes": memory_need(&spec, &dataset, state.config.training_threads),
         "memory_limit_bytes": state.config.training_memory.0,
     }))
 }

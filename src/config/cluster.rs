@@ -1,0 +1,120 @@
+//! Tables in files that stay where they are, and the cluster that passes over them run on.
+
+use clap::{Args, ValueEnum};
+use std::path::{Component, Path, PathBuf};
+
+/// Which files the service may read where they are, and whether it has a cluster.
+#[derive(Debug, Clone, Args)]
+pub struct ClusterConfig {
+    /// Folders under which a dataset may be registered by its location, separated by commas: absolute paths. Their files are
+    /// read where they are, by this process and by executors. Only a key with the scope admin can register one. Without this,
+    /// every location is refused.
+    #[arg(long, env = "BOCHNER_DATASET_LOCATIONS", value_name = "FOLDERS", value_delimiter = ',', value_parser = folder)]
+    pub dataset_locations: Vec<PathBuf>,
+
+    /// Master of the Spark sessions of training jobs with "engine": "spark": local[N,4], spark://host:7077, yarn, k8s://…, or
+    /// sc://host for Spark Connect. Without it, such jobs are refused.
+    #[arg(long, env = "BOCHNER_SPARK_MASTER", value_name = "URL")]
+    pub spark_master: Option<String>,
+
+    /// How the sessions are started.
+    #[command(flatten)]
+    pub spark: SparkConfig,
+}
+
+/// How a Spark session is started, by the service and by commands.
+#[derive(Debug, Clone, Args)]
+pub struct SparkConfig {
+    /// Python with pyspark, on this machine.
+    #[arg(long, env = "BOCHNER_SPARK_PYTHON", value_name = "PATH", default_value = "python3")]
+    pub spark_python: PathBuf,
+
+    /// This program on the executors. The default is the path of the running one.
+    #[arg(long, env = "BOCHNER_SPARK_PROGRAM", value_name = "PATH")]
+    pub spark_program: Option<PathBuf>,
+
+    /// Partitions, where the program reads the files. The default is one a file, 200 at most. The model does not depend on it.
+    #[arg(
+        long,
+        env = "BOCHNER_SPARK_PARTITIONS",
+        value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
+    )]
+    pub spark_partitions: Option<u32>,
+
+    /// Who reads the files on the executors: workers (this program, by the paths of the files) or spark.
+    #[arg(long, env = "BOCHNER_SPARK_READER", value_name = "WHO", value_enum, default_value = "workers")]
+    pub spark_reader: SparkReader,
+
+    /// A setting of the Spark session, such as spark.executor.memory=2g; may be repeated. In the environment variable, one a
+    /// line.
+    #[arg(
+        long,
+        env = "BOCHNER_SPARK_CONF",
+        value_name = "NAME=VALUE",
+        value_delimiter = '\n',
+        value_parser = setting
+    )]
+    pub spark_conf: Vec<String>,
+}
+
+/// Who reads the files on the executors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SparkReader {
+    /// This program, by paths that exist there. Costs least.
+    Workers,
+    /// Spark, which streams the rows to this program.
+    Spark,
+}
+
+impl SparkReader {
+    /// As in the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Workers => "workers",
+            Self::Spark => "spark",
+        }
+    }
+}
+
+fn folder(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text.trim());
+    let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if path.is_absolute() && is_plain {
+        Ok(path.to_owned())
+    } else {
+        Err("write the absolute path of a folder, without '..'; a bucket has to be mounted as one".into())
+    }
+}
+
+fn setting(text: &str) -> Result<String, String> {
+    let is_setting = text.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    if is_setting { Ok(text.to_owned()) } else { Err("must be NAME=VALUE".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command, FromArgMatches};
+
+    #[test]
+    fn settings_with_commas_stay_whole_and_folders_are_absolute() {
+        let read = |flags: &[&str]| {
+            let matches = ClusterConfig::augment_args(Command::new("serve"))
+                .try_get_matches_from(["serve"].iter().chain(flags))
+                .map_err(|error| error.to_string())?;
+            ClusterConfig::from_arg_matches(&matches).map_err(|error| error.to_string())
+        };
+        let config =
+            read(&["--spark-conf", "spark.jars=a,b", "--spark-conf", "c=d\ne=f", "--dataset-locations", "/a,/b"]);
+        let config = config.unwrap();
+        assert_eq!(config.spark.spark_conf, ["spark.jars=a,b", "c=d", "e=f"]);
+        assert_eq!(config.dataset_locations, [Path::new("/a"), Path::new("/b")]);
+        for wrong in
+            [["--dataset-locations", "a"], ["--dataset-locations", "/a/../b"], ["--dataset-locations", "s3://b"]]
+        {
+            assert!(read(&wrong).unwrap_err().contains("absolute path"), "{wrong:?}");
+        }
+        assert!(read(&["--spark-conf", "none"]).unwrap_err().contains("NAME=VALUE"));
+    }
+}
