@@ -8,7 +8,7 @@ use super::fit::kernel_choice::KernelChoice;
 use super::fit::lambda_choice::LambdaChoice;
 use super::fit::search::CodedRows;
 use super::stage::{Clock, Stage, TrainError};
-use super::{Learner, Resources, TrainSpec};
+use super::{Learner, OpenChoices, Resources, TrainSpec};
 use crate::dataset::{Encoding, Part, Scaling, Schema};
 use crate::features::{FeatureMap, Kernel};
 use crate::model::{FeatureTrials, InputPipeline, LearnerChoice, MetricReport, SearchReport, Selection};
@@ -64,8 +64,9 @@ impl ModelChoice {
         let exact = rows.training.exact_alternative(rows.encoding, spec)?;
         let choice = rows.training.weigh(&exact, (&features.inputs, &features.map, features.lambda.lambda))?;
         clock.lap(Stage::Search);
-        let chosen = if choice.exact { Self::exact(rows, spec, exact)? } else { features };
-        Ok(Self { learner_choice: Some(choice), ..chosen })
+        let kept = choice.is_some_and(|choice| choice.exact);
+        let chosen = if kept { Self::exact(rows, spec, exact)? } else { features };
+        Ok(Self { learner_choice: choice, ..chosen })
     }
 
     /// On random features.
@@ -80,7 +81,8 @@ impl ModelChoice {
         let KernelChoice { scaling, inputs, kernel, metric, unweighted, search } =
             choosing.choose_kernel(rows.encoding, spec)?;
         let (search, candidate_seconds) = search.unzip();
-        let spec = &TrainSpec { scaling: Some(scaling), kernel: kernel.shape(), ..spec.clone() };
+        let open = OpenChoices { learner: false, ..spec.open };
+        let spec = &TrainSpec { scaling: Some(scaling), kernel: kernel.shape(), open, ..spec.clone() };
         clock.lap(Stage::Search);
 
         let count = training.run.total(Part::Training);

@@ -90,7 +90,7 @@ impl TrainSpec {
     /// exact method lacks.
     pub(crate) fn check_open_learner(&self, spec: &Fields, features: &Fields) -> bool {
         let asked = spec.says("learner", "search");
-        let lacking = self.lacking_without_features(spec);
+        let lacking = self.lacking_without_features();
         if asked {
             if self.effort == Effort::Fast {
                 let detail = "is searched with effort balanced or thorough; set effort, or use ridge";
@@ -107,7 +107,7 @@ impl TrainSpec {
     }
 
     /// The fields of a spec that the exact method cannot have.
-    fn lacking_without_features(&self, spec: &Fields) -> Vec<&'static str> {
+    fn lacking_without_features(&self) -> Vec<&'static str> {
         let fields = [
             ("spread", self.spread),
             ("updatable", self.updatable),

@@ -32,7 +32,9 @@ impl KernelRound {
         let (points, targets) = coded_rows(run, rows, inputs, coding)?;
         let go_on = || !run.observer.should_stop();
         let path = KernelPath::new(kernel, points.view(), targets.view(), run.threads, &go_on)?;
-        let (KernelFit { coefficients, residuals, point }, _) = descend(run, &path, lambdas, near)?;
+        let found = descend(run, &path, lambdas, near)?;
+        let none = || TrainError::Data("no lambda gives a finite leave-one-out error; set lambda to a number".into());
+        let (KernelFit { coefficients, residuals, point }, _) = found.ok_or_else(none)?;
         Ok((Self { kernel, points, coefficients }, point, Residuals::of(&residuals)))
     }
 
@@ -80,13 +82,13 @@ pub(in crate::training::fit) fn coded_rows(
 }
 
 /// From the λ of a descending list that is nearest to `near` along smaller or else larger ones, as long as the leave-one-out
-/// error falls: the best fit, and every point that was tried in the order of the list.
+/// error falls: the best fit, and every point that was tried in the order of the list. None where no system has a factor.
 pub(in crate::training::fit) fn descend(
     run: &Run,
     path: &KernelPath,
     lambdas: &[f64],
     near: Option<f64>,
-) -> Result<(KernelFit, Vec<PathPoint>), TrainError> {
+) -> Result<Option<(KernelFit, Vec<PathPoint>)>, TrainError> {
     let go_on = || !run.observer.should_stop();
     let error = |fit: &KernelFit| fit.point.loo_mse.filter(|error| error.is_finite()).unwrap_or(f64::INFINITY);
     let near = near.unwrap_or(FIRST_LAMBDA);
@@ -104,9 +106,7 @@ pub(in crate::training::fit) fn descend(
             break;
         }
     }
-    let Some((start, mut best)) = best else {
-        return Err(TrainError::Data("no lambda gives a finite leave-one-out error; set lambda to a number".into()));
-    };
+    let Some((start, mut best)) = best else { return Ok(None) };
     let smaller = start + 1..lambdas.len();
     let larger = (0..start).rev();
     for list in [smaller.collect::<Vec<_>>(), larger.collect()] {
@@ -124,5 +124,5 @@ pub(in crate::training::fit) fn descend(
         }
     }
     points.sort_by(|left, right| right.lambda.total_cmp(&left.lambda));
-    Ok((best, points))
+    Ok(Some((best, points)))
 }
