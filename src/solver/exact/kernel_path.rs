@@ -174,7 +174,9 @@ mod tests {
                 let gram =
                     Array2::from_shape_fn((n - 1, n - 1), |(i, j)| kernel.evaluate(others.row(i), others.row(j)));
                 let (values, vectors) = symmetric_eigen(gram).unwrap();
-                let inverse = (&vectors / &values.mapv(|value| value + n as f64 * lambda)).dot(&vectors.t());
+                // Eigenvectors are rows.
+                let shifted = values.mapv(|value| value + n as f64 * lambda).insert_axis(Axis(1));
+                let inverse = vectors.t().dot(&(&vectors / &shifted));
                 let alpha = inverse.dot(&(&of_others - &mean));
                 let near = Array1::from_shape_fn(n - 1, |i| kernel.evaluate(inputs.row(out), others.row(i)));
                 for target in 0..2 {
@@ -201,7 +203,7 @@ mod tests {
             let shift = 30.0 * lambda;
             let dimension: f64 = values.iter().map(|value| value / (value + shift)).sum();
             let left = values.mapv(|value| shift / (value + shift));
-            let residuals = vectors.dot(&(&vectors.t().dot(&centred) * &left.insert_axis(Axis(1))));
+            let residuals = vectors.t().dot(&(&vectors.dot(&centred) * &left.insert_axis(Axis(1))));
             let training = residuals.iter().map(|residual| residual * residual).sum::<f64>() / 60.0;
             assert!((point.effective_dimension - dimension).abs() < 1e-6, "{kernel:?}");
             assert!((point.training_mse - training).abs() < 1e-9 * training.max(1e-6), "{kernel:?}");

@@ -322,7 +322,7 @@ mod tests {
         let coding = TargetCoding::of_numbers(&targets);
         let raw = json!({"features": {"count": 40}, "kernel": {"metric": "full", "bandwidth": 2.0}});
         let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 40 }).unwrap();
-        for rows in [RoundRows::of(&run, &coding, &spec), RoundRows::of_kernels(&run, &coding, &spec, 64)] {
+        for rows in [RoundRows::of(&run, &coding, &spec), RoundRows::of_kernels(&run, &coding, &spec, 90)] {
             let mut metric = Metric::Identity;
             for _ in 0..2 {
                 let inputs = metric.applied_to(&scaled);
