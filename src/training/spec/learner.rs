@@ -3,7 +3,6 @@
 use super::effort::Effort;
 use super::fields::Fields;
 use super::open_choices::OpenChoices;
-use super::pool::PoolSpec;
 use super::rules::{BandwidthRule, LambdaRule, MetricRule};
 use super::train_spec::TrainSpec;
 use crate::dataset::{Schema, Task};
@@ -85,25 +84,24 @@ impl Learner {
 const NEEDS_FEATURES: &str = "needs random features, and learner search may keep the exact kernel method, which has none; use \
      learner ridge";
 
+/// Why there is nothing to compare.
+const CANNOT_SEARCH: &str = "search compares kernels at their own bandwidths, and learns a metric from kernels with gradients: leave \
+     kernel.bandwidth out, and use kernel gaussian, matern with nu 1.5 or 2.5, or metric none; or use learner ridge";
+
 impl TrainSpec {
-    /// Whether the rows choose the learner: where the spec says so, or says nothing about it and asks for nothing that the
-    /// exact method lacks.
-    pub(crate) fn check_open_learner(&self, spec: &Fields, features: &Fields) -> bool {
-        let asked = spec.says("learner", "search");
-        let lacking = self.lacking_without_features();
-        if asked {
-            if self.effort == Effort::Fast {
-                let detail = "is searched with effort balanced or thorough; set effort, or use ridge";
-                spec.problem("learner", detail.into());
-            }
-            lacking.iter().for_each(|name| spec.problem(name, NEEDS_FEATURES.into()));
+    /// Whether the rows choose the learner: where the spec says so and asks for nothing that the exact method lacks.
+    pub(crate) fn check_open_learner(&self, spec: &Fields) -> bool {
+        if !spec.says("learner", "search") {
+            return false;
         }
-        let draws = ["count", "map", "sampling"].into_iter().chain(PoolSpec::FIELDS).any(|name| features.has(name));
-        // Where features are kept they have error bars and explanations; asked for alone, they decide.
-        let asks_for_bars = spec.has("error_bars") && self.error_bars;
-        let draws = draws || asks_for_bars || self.explanations;
-        let left_out = self.learner.is_none() && !spec.has("learner") && !draws;
-        self.can_search_exactly() && lacking.is_empty() && (asked || left_out)
+        let lacking = self.lacking_without_features();
+        lacking.iter().for_each(|name| spec.problem(name, NEEDS_FEATURES.into()));
+        if self.effort == Effort::Fast {
+            spec.problem("learner", "is searched with effort balanced or thorough; set effort, or use ridge".into());
+        } else if !self.can_search_exactly() {
+            spec.problem("learner", CANNOT_SEARCH.into());
+        }
+        lacking.is_empty() && self.can_search_exactly()
     }
 
     /// The fields of a spec that the exact method cannot have.
@@ -155,28 +153,16 @@ mod tests {
     const LIMITS: SpecLimits = SpecLimits { feature_count: 4096 };
 
     #[test]
-    fn the_learner_is_open_unless_the_spec_needs_features() {
+    fn the_learner_is_open_where_the_spec_says_so() {
         for (raw, open) in [
-            (json!({}), true),
-            (json!({"features": {"seed": 3}}), true),
-            (json!({"error_bars": false, "validation_fraction": 0.1}), true),
-            (json!({"effort": "thorough", "kernel": {"name": "matern", "nu": 2.5}, "lambda": 1e-4}), true),
-            (json!({"kernel": {"name": "laplace", "metric": "none"}}), true),
-            (json!({"learner": "search", "features": {"count": 64}, "error_bars": true}), true),
+            (json!({}), false),
             (json!({"learner": "ridge"}), false),
             (json!({"learner": "exact_krr"}), false),
-            (json!({"effort": "fast"}), false),
-            (json!({"features": {"count": 64}}), false),
-            (json!({"features": {"sampling": "leverage"}}), false),
-            (json!({"error_bars": true}), false),
-            (json!({"spread": true}), false),
-            (json!({"updatable": true}), false),
-            (json!({"explanations": true}), false),
-            (json!({"sample_weight": "w"}), false),
-            (json!({"design_fraction": 0.2}), false),
-            (json!({"lambda": "certified"}), false),
-            (json!({"kernel": {"bandwidth": 2.0}}), false),
-            (json!({"kernel": {"name": "laplace"}}), false), // its metric is learned from random features
+            (json!({"learner": "search"}), true),
+            (json!({"learner": "search", "features": {"count": 64}, "error_bars": true}), true),
+            (json!({"learner": "search", "error_bars": false, "lambda": 1e-4}), true),
+            (json!({"learner": "search", "effort": "thorough", "kernel": {"name": "matern", "nu": 2.5}}), true),
+            (json!({"learner": "search", "kernel": {"name": "laplace", "metric": "none"}}), true),
         ] {
             let spec = TrainSpec::check("", Some(&raw), LIMITS).unwrap();
             assert_eq!(spec.open.learner, open, "{raw}");
@@ -190,7 +176,10 @@ mod tests {
             (json!({"learner": "search", "spread": true}), "/spread"),
             (json!({"learner": "search", "updatable": true}), "/updatable"),
             (json!({"learner": "search", "sample_weight": "w"}), "/sample_weight"),
+            (json!({"learner": "search", "design_fraction": 0.2}), "/design_fraction"),
             (json!({"learner": "search", "effort": "fast"}), "/learner"),
+            (json!({"learner": "search", "kernel": {"bandwidth": 2.0}}), "/learner"),
+            (json!({"learner": "search", "kernel": {"name": "laplace"}}), "/learner"),
         ] {
             let problems = TrainSpec::check("", Some(&raw), LIMITS).unwrap_err();
             assert_eq!(problems[0].pointer, pointer, "{raw}");
@@ -200,7 +189,7 @@ mod tests {
     /// Labels have no such choice, and a stored spec says so.
     #[test]
     fn a_task_closes_the_choice_for_labels_alone() {
-        let spec = TrainSpec::check("", Some(&json!({})), LIMITS).unwrap();
+        let spec = TrainSpec::check("", Some(&json!({"learner": "search"})), LIMITS).unwrap();
         let learner = |spec: TrainSpec| spec.to_json()["learner"].clone();
         let of = |task| spec.clone().for_task(task);
         assert_eq!(learner(of(crate::dataset::Task::Regression)), Value::from("search"));

@@ -187,7 +187,7 @@ impl TrainSpec {
             guarantees: GuaranteeSpec::check(&spec.object("guarantees", &GuaranteeSpec::FIELDS)),
         };
         check_sum(&spec, &checked);
-        checked.open.learner = checked.check_open_learner(&spec, &features);
+        checked.open.learner = checked.check_open_learner(&spec);
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
             spec.problem(
                 "lambda",
