@@ -27,6 +27,7 @@ impl FittedModel {
             let spec: Value = serde_json::from_str(&self.spec).unwrap_or_default();
             let split = if spec["split"].is_object() { spec["split"].clone() } else { json!({"by": "random"}) };
             report.insert("split".to_owned(), split);
+            report.extend(self.learner_choice.map(|choice| ("learner_choice".to_owned(), choice.to_json())));
             if let Some(search) = &self.search {
                 let search = search.to_json(self.head.labels().is_some(), self.resolved_spec());
                 report.insert("search".to_owned(), search);

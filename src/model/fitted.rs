@@ -2,7 +2,7 @@
 
 use super::{
     ColumnRanges, CrossValidation, ErrorBars, Explanations, FeatureTrials, FitReport, Function, Head, HeldOutSample,
-    InputPipeline, LearningCurve, MetricReport, SearchReport, Selection, Spread, TargetCoding,
+    InputPipeline, LearnerChoice, LearningCurve, MetricReport, SearchReport, Selection, Spread, TargetCoding,
 };
 use crate::features::{FeatureMap, Kernel, MapKind, Precision};
 use crate::solver::{ExactSolve, PackedGram};
@@ -60,6 +60,8 @@ pub struct FittedModel {
     pub report: FitReport,
     /// How the metric was learned, if it was.
     pub metric: Option<MetricReport>,
+    /// How the learner was chosen, if the rows chose it.
+    pub learner_choice: Option<LearnerChoice>,
     /// How kernel, metric, bandwidth and scaling were searched for, if they were.
     pub search: Option<SearchReport>,
     /// What its columns do, if kept.

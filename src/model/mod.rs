@@ -64,6 +64,7 @@ pub use insight::contributions::Contributions;
 pub use insight::cross_validation::{CrossValidation, Fold, Measure};
 pub use insight::explanations::{ColumnExplanation, Explanations, Permutation};
 pub use insight::held_out::{HeldOutRow, HeldOutSample, MeasuredCoverage};
+pub use insight::learner_choice::LearnerChoice;
 pub use insight::learning_curve::LearningCurve;
 pub use insight::metric::{MetricKind, MetricReport, MetricRound};
 pub use insight::ranking::LabelRanking;

@@ -85,18 +85,18 @@ pub struct ExactReport {
     /// An upper bound on the distance of any prediction to the exact solution, over all targets together, from the
     /// residual. None if k(x, x) is unbounded.
     pub solver_slack: Option<f64>,
-    /// The features that λ was searched on, if it was searched for.
+    /// What λ was searched on, if it was searched for.
     pub search: Option<FeatureSearch>,
-    /// Every λ that was tried, on random features.
+    /// Every λ that was tried in that search.
     pub lambda_path: Vec<PathPoint>,
 }
 
-/// A search for λ by the leave-one-out error of random features that approximate the kernel.
+/// A search for λ by leave-one-out error: of the exact method, or of random features that approximate its kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FeatureSearch {
-    /// s, the number of features.
-    pub features: usize,
-    /// The smallest leave-one-out error: of the features, not of this model.
+    /// s, the number of features; none where the exact method itself was searched.
+    pub features: Option<usize>,
+    /// The smallest leave-one-out error: of the features, if there are any, and not of this model.
     pub loo_mse: Option<f64>,
     /// The number of rows in that mean.
     pub loo_rows: usize,

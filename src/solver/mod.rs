@@ -25,8 +25,8 @@ pub use classifier::{
     ClassifierWeights, FeatureBlocks, Loss, solve_classifier,
 };
 pub use exact::{
-    DENSE_ROWS, Dimension, ExactKrr, ExactProblem, ExactSolve, ExactSolver, FeatureSource, PROBES, Preconditioner,
-    Trial, Watch, spectral_delta,
+    DENSE_ROWS, Dimension, ExactKrr, ExactProblem, ExactSolve, ExactSolver, FeatureSource, KernelFit, KernelPath,
+    PROBES, Preconditioner, Trial, Watch, kernel_gradients, spectral_delta,
 };
 pub use pool::alignment::{aligned_weights, norms_of_draws};
 pub use pool::elimination::{NeededDraws, needed_draws};

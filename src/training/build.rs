@@ -9,7 +9,8 @@ use super::train::Repetitions;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Part};
 use crate::model::{
-    ColumnRanges, FeatureTrials, FitReport, FittedModel, InputPipeline, MetricReport, SearchReport, Selection,
+    ColumnRanges, FeatureTrials, FitReport, FittedModel, InputPipeline, LearnerChoice, MetricReport, SearchReport,
+    Selection,
 };
 use crate::theory::{Evidence, PoolEvidence};
 
@@ -31,6 +32,7 @@ pub(super) struct ModelParts<'a> {
     /// Id of the dataset.
     pub(super) dataset: &'a str,
     pub(super) metric: Option<MetricReport>,
+    pub(super) learner_choice: Option<LearnerChoice>,
     pub(super) search: Option<SearchReport>,
     /// Of the inputs over the training rows.
     pub(super) moments: &'a [ColumnMoments],
@@ -106,6 +108,7 @@ impl ModelParts<'_> {
             dataset: self.dataset.to_owned(),
             report,
             metric: self.metric,
+            learner_choice: self.learner_choice,
             search: self.search,
             explanations: assessment.explanations,
             held_out: assessment.held_out,

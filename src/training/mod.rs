@@ -21,6 +21,9 @@ mod stage;
 /// One line per stage.
 mod train;
 
+/// What a training chooses before it fits.
+mod model_choice;
+
 /// What a user should know about a fit.
 mod warnings;
 

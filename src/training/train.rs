@@ -5,19 +5,17 @@ use super::assess::comparison::{Compared, Comparison};
 use super::assess::evidence::FittedRows;
 use super::assess::scored_function::ScoredFunction;
 use super::build::ModelParts;
-use super::choose::trials::settle;
-use super::choose::{Chosen, choose_features};
 use super::cross_validation::cross_validate;
 use super::fit::Fit;
 use super::fit::choosing_rows::ChoosingRows;
 use super::fit::classifier::Classification;
 use super::fit::exact::fit_exactly;
-use super::fit::kernel_choice::KernelChoice;
 use super::fit::lambda_choice::LambdaChoice;
 use super::fit::predicted_targets::PredictedTargets;
 use super::fit::ridge::fit;
 use super::fit::search::CodedRows;
 use super::learning_curve::learning_curve;
+use super::model_choice::{ChoiceRows, ModelChoice};
 use super::rows::parted_rows::PartedRows;
 use super::rows::parting::SplitKeys;
 use super::rows::run::Run;
@@ -26,7 +24,7 @@ use super::warnings::warnings;
 use super::{Learner, TrainSpec};
 use crate::dataset::{ColumnMoments, Encoding, Part, Rows, Schema};
 use crate::features::{ChosenBy, FeatureMap};
-use crate::model::{ColumnRanges, CrossValidation, LearningCurve, SearchReport};
+use crate::model::{ColumnRanges, CrossValidation, LearnerChoice, LearningCurve};
 
 /// What a training run may use.
 #[derive(Debug, Clone, Copy)]
@@ -102,36 +100,23 @@ pub(super) fn train_on(
     mut clock: Clock,
 ) -> Result<Trained, TrainError> {
     run.observer.progress(Stage::Scale, 0.0);
-    let learner = spec.learner_for(schema.task);
     let encoding = run.join_rare(Encoding::of(schema, &spec.roles(schema)))?;
     let columns = (schema, &encoding);
     let design = ChoosingRows::design(&run, columns, spec)?;
     let training = ChoosingRows::of(run, columns, spec, "training")?;
     clock.lap(Stage::Scale);
 
-    let choosing = design.as_ref().unwrap_or(&training);
-    let KernelChoice { scaling, inputs, kernel, metric, unweighted, search } =
-        choosing.choose_kernel(&encoding, spec)?;
-    let (search, candidate_seconds) = search.unzip();
-    let spec = &TrainSpec { scaling: Some(scaling), kernel: kernel.shape(), ..spec.clone() };
-    clock.lap(Stage::Search);
+    let rows = ChoiceRows { training: &training, design: design.as_ref(), schema, encoding: &encoding };
+    let chosen = ModelChoice::make(&rows, spec, resources, &mut clock)?;
+    let ModelChoice { spec, learner, kernel, inputs, unweighted, map, lambda, .. } = chosen;
+    let ModelChoice { metric, search, candidate_seconds, learner_choice, trials, selection, pool, .. } = chosen;
+    let spec = &spec;
+    drop(design);
 
     let ChoosingRows { run, moments, targets, .. } = &training;
     let coding = &targets.coding;
-    let coded = CodedRows { run, inputs: &inputs, coding };
     let count = run.total(Part::Training);
-    let choosing_rows = CodedRows { run: &choosing.run, inputs: &inputs, coding: &choosing.targets.coding };
-    let (settled, trials) = settle(&choosing_rows, spec, kernel, count)?;
-    let spec = &settled;
-    let Chosen { map, selection, pool } = choose_features(&coded, spec, kernel)?;
-    clock.lap(Stage::Choose);
-
-    let search_map = spec.search_map(&map);
-    let found = search.as_ref().map(SearchReport::lambda);
-    let lambda = choosing.choose_lambda((&inputs, search_map, found), (spec, learner), count, resources)?;
-    drop(design);
-    clock.lap(Stage::Search);
-
+    let coded = CodedRows { run, inputs: &inputs, coding };
     let fit = fit_weights(&coded, (targets, learner), spec, (map, lambda), resources, &mut clock)?;
 
     let function = ScoredFunction::new(fit.function(&inputs));
@@ -152,7 +137,8 @@ pub(super) fn train_on(
 
     let calibrated = assessment.scores.is_some();
     let inputs_seen = (&unweighted, moments.as_slice(), &encoding);
-    let warnings = warnings(schema, inputs_seen, spec, kernel.bandwidth(), (&fit, count, calibrated));
+    let mut warnings = warnings(schema, inputs_seen, spec, kernel.bandwidth(), (&fit, count, calibrated));
+    warnings.extend(learner_choice.as_ref().and_then(LearnerChoice::note));
     let spec_json = spec.clone().for_task(schema.task).to_json().to_string();
     let parts = ModelParts {
         run,
@@ -160,6 +146,7 @@ pub(super) fn train_on(
         spec: (spec, spec_json),
         dataset,
         metric,
+        learner_choice,
         search,
         moments,
         ranges: Some(ColumnRanges::of(&encoding, moments)),
@@ -173,7 +160,6 @@ pub(super) fn train_on(
         repetitions,
         warnings,
     };
-    let candidate_seconds = candidate_seconds.unwrap_or_default();
     Ok(Trained { model: parts.build(inputs), stage_seconds: clock.laps, candidate_seconds })
 }
 

@@ -98,6 +98,7 @@ pub fn update(
         spec: (spec, model.spec.clone()),
         dataset,
         metric: model.metric.clone(),
+        learner_choice: model.learner_choice,
         search: model.search.clone(),
         moments: &moments,
         ranges,

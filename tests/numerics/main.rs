@@ -21,6 +21,7 @@ mod hostile_artifacts;
 mod jackknife;
 mod jackknife_interval;
 mod kernel_estimates;
+mod learner_search;
 mod leverage_guarantees;
 mod metric;
 mod montecarlo;

@@ -145,6 +145,9 @@ fn check_extras(model: &FittedModel) -> Result<(), ArtifactError> {
     if model.trials.as_ref().is_some_and(unsound) {
         return Err(ArtifactError::Shape("the trials of features"));
     }
+    if model.learner_choice.is_some_and(|choice| !choice.is_consistent()) {
+        return Err(ArtifactError::Shape("the choice of the learner"));
+    }
     if model.search.as_ref().is_some_and(|search| !search.is_consistent()) {
         return Err(ArtifactError::Shape("the search for the kernel"));
     }

@@ -85,6 +85,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         dataset: stored.dataset.to_owned(),
         report,
         metric: None,
+        learner_choice: None,
         search: None,
         explanations: None,
         held_out: None,

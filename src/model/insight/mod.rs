@@ -6,6 +6,9 @@ pub(super) mod metric;
 /// The candidates of a search for the kernel.
 pub(super) mod search;
 
+/// Random features or the exact method.
+pub(super) mod learner_choice;
+
 /// The share of each column in a prediction.
 pub(super) mod contributions;
 

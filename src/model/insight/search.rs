@@ -13,7 +13,7 @@ pub struct SearchReport {
     pub rows: usize,
     /// Rows in the leave-one-out errors.
     pub loo_rows: usize,
-    /// Features of each fit before the final.
+    /// Features of each fit before the final; 0 where the kernel itself was fitted.
     pub features: usize,
     /// The place of the candidate that was kept; the first is what effort fast takes.
     pub chosen: usize,
@@ -32,7 +32,7 @@ pub struct SearchReport {
 pub struct SearchFinals {
     /// The place of the first of them among all candidates.
     pub first: usize,
-    /// Of each of their fits.
+    /// Of each of their fits; 0 where the kernel itself was fitted, on more rows than before.
     pub features: usize,
 }
 
@@ -63,13 +63,16 @@ impl SearchReport {
     pub fn to_json(&self, of_labels: bool, resolved: Value) -> Value {
         let criterion = if of_labels { "leave_one_out_of_ridge_on_labels" } else { "leave_one_out" };
         let candidates = self.candidates.iter().enumerate();
-        let candidates = candidates.map(|(place, candidate)| candidate.to_json(self.features_at(place)));
+        let candidates = candidates.map(|(place, candidate)| {
+            let is_final = self.finals.is_some_and(|finals| place >= finals.first);
+            candidate.to_json(self.features_at(place), is_final)
+        });
         json!({
             "effort": self.effort,
             "criterion": criterion,
             "rows": self.rows,
             "loo_rows": self.loo_rows,
-            "features": self.features,
+            "features": counted(self.features),
             "chosen": self.chosen,
             "gain": self.gain,
             "gain_standard_error": self.gain_standard_error,
@@ -96,14 +99,20 @@ impl SearchReport {
     }
 }
 
+/// A number of features, none for the kernel itself.
+fn counted(features: usize) -> Option<usize> {
+    (features > 0).then_some(features)
+}
+
 impl SearchCandidate {
-    fn to_json(&self, features: usize) -> Value {
+    fn to_json(&self, features: usize, is_final: bool) -> Value {
         let mut candidate = json!({
             "kernel": self.kernel,
             "scaling": self.scaling,
             "metric": self.metric.name(),
             "round": self.round,
-            "features": features,
+            "features": counted(features),
+            "final": is_final,
             "bandwidth": self.bandwidth,
             "lambda": self.lambda,
             "loo_mse": self.loo_mse,

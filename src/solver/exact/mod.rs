@@ -25,11 +25,15 @@ mod exact_solver;
 /// The effective dimension of the kernel.
 mod dimension;
 
+/// Several λ, with leave-one-out residuals.
+mod kernel_path;
+
 /// How near the features' kernel is to the kernel.
 mod spectral_delta;
 
 pub use dimension::{Dimension, PROBES};
 pub use exact_solver::ExactSolver;
+pub use kernel_path::{KernelFit, KernelPath, kernel_gradients};
 pub use preconditioner::{Preconditioner, Trial};
 pub use spectral_delta::spectral_delta;
 

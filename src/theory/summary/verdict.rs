@@ -85,7 +85,9 @@ fn approximation(facts: &Facts, features: &RandomFeatures) -> String {
         return format!("{moved}, and the exact method {exact}");
     }
     match (features.share_of_error, features.share_of_variance) {
-        _ if facts.feature_count.is_none() => "nothing is lost by approximation, because it uses none".to_owned(),
+        _ if facts.feature_count.is_none() => {
+            "nothing is lost by approximation, because it is the exact kernel method".to_owned()
+        }
         (Some(part), _) if part >= CANCELLING_SHARE => {
             format!("its squared distance to the exact method is {about}{} of its squared error", share(part))
         }
@@ -136,6 +138,9 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
         }
         None => advice.push("Hold out more rows to measure the fit: use a larger validation_fraction.".to_owned()),
         Some(Grade::Good) => {}
+        Some(_) if facts.feature_count.is_none() => {
+            advice.push("For a better fit, try more rows, more informative columns or a different kernel.".to_owned());
+        }
         Some(_) if features.share_of_error.is_none() => {
             advice.push("For a better fit, try more features, more rows or more informative columns.".to_owned());
         }
@@ -360,7 +365,10 @@ mod tests {
     fn the_exact_method_loses_nothing() {
         let exact = Facts { feature_count: None, measured_distance: None, ..facts() };
         let (verdict, advice) = said(&exact, &calibrated());
-        assert!(verdict.contains("; nothing is lost by approximation, because it uses none; "), "{verdict}");
+        assert!(
+            verdict.contains("; nothing is lost by approximation, because it is the exact kernel method; "),
+            "{verdict}"
+        );
         assert_eq!(advice, "Nothing needs to be done.");
     }
 }

@@ -54,6 +54,11 @@ impl<'a> ChoosingRows<'a> {
         Self::of(run, (schema, encoding), spec, "design").map(Some)
     }
 
+    /// Of the inputs over these rows and those without a target.
+    pub(super) fn seen(&self) -> &[ColumnMoments] {
+        &self.seen
+    }
+
     /// Scaling and kernel.
     pub(crate) fn choose_kernel(&self, encoding: &Encoding, spec: &TrainSpec) -> Result<KernelChoice, TrainError> {
         KernelChoice::make(&self.run, encoding, &self.seen, &self.targets.coding, spec)

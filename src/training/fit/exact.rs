@@ -21,9 +21,10 @@ pub(crate) fn fit_exactly(
 ) -> Result<Fit, TrainError> {
     let run = rows.run;
     let LambdaChoice { lambda, best_is_smallest, searched, near, .. } = choice;
+    let on_features = near.is_some();
     let (drawn, weights) = near.map_or((drawn, None), |(drawn, weights)| (drawn, Some(weights)));
     let found = searched.as_ref().map(|searched| FeatureSearch {
-        features: drawn.feature_count(),
+        features: on_features.then(|| drawn.feature_count()),
         loo_mse: searched.best().loo_mse,
         loo_rows: searched.loo_rows,
     });

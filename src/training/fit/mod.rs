@@ -36,6 +36,9 @@ pub(crate) mod exact_system;
 /// The exact kernel method as a model.
 pub(crate) mod exact;
 
+/// Whether it is kept instead of random features.
+pub(crate) mod exact_choice;
+
 /// Classifiers with a convex loss.
 pub(crate) mod classifier;
 

@@ -45,6 +45,12 @@ impl Searched {
         Ok(Self { points, best, loo_rows: 0 })
     }
 
+    /// Points in descending order of λ, one of them the best, with errors over so many rows.
+    pub(crate) fn among(points: Vec<PathPoint>, best: &PathPoint, loo_rows: usize) -> Self {
+        let best = points.iter().position(|point| point == best).unwrap_or(0);
+        Self { points, best, loo_rows }
+    }
+
     pub(crate) fn best(&self) -> &PathPoint {
         &self.points[self.best]
     }

@@ -44,6 +44,8 @@ pub(crate) struct SearchSize {
     pub(crate) fits: f64,
     /// The least work, in operations, whatever the size of the fit: about a second.
     pub(crate) least_operations: f64,
+    /// Rows of a candidate that is fitted without features: of all of them, and of the best again.
+    pub(crate) exact_rows: [usize; 2],
 }
 
 impl Effort {
@@ -102,6 +104,7 @@ impl Effort {
                 candidates: 32,
                 fits: 0.9,
                 least_operations: 1.5e10,
+                exact_rows: [768, 1_536],
             }),
             Self::Thorough => Some(SearchSize {
                 rows: 16_384,
@@ -110,6 +113,7 @@ impl Effort {
                 candidates: 48,
                 fits: 8.0,
                 least_operations: 4e11,
+                exact_rows: [1_536, 3_000],
             }),
         }
     }

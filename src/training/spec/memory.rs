@@ -54,11 +54,12 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let iteration = if is_ridge { 0 } else { 8 * outputs * (s + rows) * F64 };
     let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
     let block = s * s * F64 + BLOCK_ROWS as u64 * (2 * s + d + 2 * schema.columns.len() as u64) * F64;
-    let solves_exactly = spec.is_exact() || (is_ridge && training_rows <= spec.guarantees.exact_rows as u64);
+    let (small, weighs) = (training_rows <= spec.guarantees.exact_rows as u64, spec.weighs_exact(schema));
+    let solves_exactly = spec.is_exact() || weighs || (is_ridge && small);
     let exact = if solves_exactly {
         // A factor of many rows or a preconditioner takes what is left of the budget; few rows are always factored. The rows are held by
         // coordinates too, and by the model if it is the exact method.
-        let copies = if spec.is_exact() { 8 } else { 4 };
+        let copies = if spec.is_exact() || weighs { 8 + u64::from(weighs) * s / d.max(1) } else { 4 };
         let right_sides = outputs.max(PROBES as u64);
         training_rows * (3 * training_rows.min(DENSE_ROWS as u64) + copies * d + 40 * right_sides) * F64
     } else {

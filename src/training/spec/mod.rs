@@ -3,7 +3,7 @@
 /// Reads a JSON object field by field.
 pub(crate) mod fields;
 
-/// What is minimised.
+/// What is minimised, or the choice of it.
 pub(crate) mod learner;
 
 /// The rules a spec chooses from.

@@ -30,6 +30,8 @@ pub struct OpenChoices {
     pub sampling: bool,
     /// `kernel.name` is `search`.
     pub kernel: bool,
+    /// `learner` is `search`: for numbers the exact kernel method, where random features have a larger error.
+    pub learner: bool,
 }
 
 impl OpenChoices {
@@ -48,6 +50,7 @@ impl OpenChoices {
             count_by_rows: left_out || features.says("count", "by_rows"),
             sampling: sampling_is_open,
             kernel: effort.opens_kernel(kernel),
+            learner: false, // decided when everything else is known
         };
         if features.says("count", "by_rows") && (effort == Effort::Fast || fixed) {
             let detail = "'by_rows' needs effort balanced or thorough and a sampling without a pool; set a number";

@@ -139,6 +139,7 @@ impl TrainSpec {
             spec.number(name, default, |share| (0.0..1.0).contains(&share), "a number from 0 to below 1")
         };
         let learners = Learner::ALL.map(|(name, learner)| (name, Some(learner)));
+        let learners = [&learners[..], &[("search", None)]].concat();
         let design_fraction = share("design_fraction", 0.0);
         let effort = Effort::check(&spec, design_fraction);
         let kernel = check_kernel(&kernel_fields, effort);
@@ -151,7 +152,7 @@ impl TrainSpec {
         let open = OpenChoices::check(&features, &kernel_fields, (effort, learner, sampling));
         let feature_count = check_count(&features, map, limits.feature_count as u64, open);
         let exchangeable = sampling.draws_are_exchangeable();
-        let checked = Self {
+        let mut checked = Self {
             effort,
             learner,
             class_weight: spec.choice("class_weight", ClassWeight::None, &ClassWeight::ALL),
@@ -186,6 +187,7 @@ impl TrainSpec {
             guarantees: GuaranteeSpec::check(&spec.object("guarantees", &GuaranteeSpec::FIELDS)),
         };
         check_sum(&spec, &checked);
+        checked.open.learner = checked.check_open_learner(&spec);
         if checked.lambda == LambdaRule::Certified && map.bound(kernel).is_none() {
             spec.problem(
                 "lambda",
@@ -225,7 +227,8 @@ impl TrainSpec {
     pub fn for_task(mut self, task: Task) -> Self {
         let learner = self.learner_for(task);
         self.calibration_fraction = Some(self.held_out(task).calibration);
-        self.learner = Some(learner);
+        self.open.learner &= task == Task::Regression;
+        self.learner = (!self.open.learner).then_some(learner);
         self.error_bars &= task == Task::Regression;
         self
     }

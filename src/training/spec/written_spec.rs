@@ -46,6 +46,9 @@ impl TrainSpec {
         if let (None, Some(spec)) = (self.learner, spec.as_object_mut()) {
             spec.shift_remove("learner");
         }
+        if self.open.learner {
+            spec["learner"] = json!("search");
+        }
         if self.intervals == IntervalRule::Scaled {
             spec["intervals"] = json!("scaled");
         }

@@ -179,13 +179,13 @@ impl From<StoredSolver<'_>> for SolverReport {
 
 impl From<&FeatureSearch> for StoredFeatureSearch {
     fn from(&FeatureSearch { features, loo_mse, loo_rows }: &FeatureSearch) -> Self {
-        Self { features, loo_mse, loo_rows }
+        Self { features: features.unwrap_or(0), loo_mse, loo_rows }
     }
 }
 
 impl From<StoredFeatureSearch> for FeatureSearch {
     fn from(StoredFeatureSearch { features, loo_mse, loo_rows }: StoredFeatureSearch) -> Self {
-        Self { features, loo_mse, loo_rows }
+        Self { features: (features > 0).then_some(features), loo_mse, loo_rows }
     }
 }
 

@@ -23,6 +23,7 @@ use super::stored::inputs::{StoredInputs, StoredMissingRule, StoredNotations, St
 use super::stored::insight::cross_validation::StoredCrossValidation;
 use super::stored::insight::held_out::StoredHeldOut;
 use super::stored::insight::individual_curves::StoredIndividualCurves;
+use super::stored::insight::learner_choice::StoredLearnerChoice;
 use super::stored::metric::{StoredFinals, StoredMetricReport, StoredMetricRoot, StoredSearch};
 use super::stored::report::StoredReport;
 use super::stored::selection::{StoredScales, StoredSelection, StoredTrials};
@@ -146,6 +147,9 @@ pub(super) fn write(model: &FittedModel, bytes: &mut Vec<u8>) -> Result<(), Arti
     if let Some(found) = &model.learning_curve {
         write_section(bytes, Section::LearningCurve, &StoredCrossValidation::from(found))?;
     }
+    if let Some(choice) = model.learner_choice {
+        write_section(bytes, Section::LearnerChoice, &StoredLearnerChoice::from(choice))?;
+    }
     let evidence = model.evidence.as_ref();
     if let Some(choices) = evidence.and_then(|evidence| StoredChoices::of(evidence.choices, model.report.design_rows)) {
         write_section(bytes, Section::Choices, &choices)?;
@@ -243,6 +247,7 @@ pub(super) fn read(payload: &[u8]) -> Result<FittedModel, ArtifactError> {
         dataset: dataset.to_owned(),
         report,
         metric: sections.find::<StoredMetricReport>(Section::MetricReport)?.map(Into::into),
+        learner_choice: sections.find::<StoredLearnerChoice>(Section::LearnerChoice)?.map(Into::into),
         search: search(&sections)?,
         explanations: explanations(&sections)?,
         held_out: sections.find::<StoredHeldOut>(Section::HeldOut)?.map(Into::into),

@@ -52,10 +52,11 @@ pub(super) enum Section {
     ExactScore,
     Signs,
     LearningCurve,
+    LearnerChoice,
 }
 
 impl Section {
-    const ALL: [Self; 30] = [
+    const ALL: [Self; 31] = [
         Self::Head,
         Self::Inputs,
         Self::Features,
@@ -86,6 +87,7 @@ impl Section {
         Self::ExactScore,
         Self::Signs,
         Self::LearningCurve,
+        Self::LearnerChoice,
     ];
 
     fn tag(self) -> [u8; 4] {
@@ -120,6 +122,7 @@ impl Section {
             Self::ExactScore => b"EXSC",
             Self::Signs => b"SIGN",
             Self::LearningCurve => b"LCRV",
+            Self::LearnerChoice => b"LRNR",
         }
     }
 
@@ -155,7 +158,8 @@ impl Section {
             | Self::HeldOut
             | Self::Ranges
             | Self::ExactScore
-            | Self::LearningCurve => 0,
+            | Self::LearningCurve
+            | Self::LearnerChoice => 0,
         }
     }
 

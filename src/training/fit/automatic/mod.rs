@@ -10,4 +10,4 @@ mod trials;
 /// Which candidates are tried, and which is kept.
 mod search;
 
-pub(crate) use search::search_kernel;
+pub(crate) use search::{search_exact_kernel, search_kernel};

@@ -27,7 +27,7 @@ const KINDS: [MetricKind; 3] = [MetricKind::None, MetricKind::Diagonal, MetricKi
 const FINAL: f64 = 0.5;
 const END: f64 = 0.8;
 
-/// Chooses kernel, metric, bandwidth and scaling, starting from what effort fast would take.
+/// Chooses kernel, metric, bandwidth and scaling for random features, starting from what effort fast would take.
 pub(crate) fn search_kernel(
     run: &Run,
     (encoding, moments): (&Encoding, &[ColumnMoments]),
@@ -41,18 +41,33 @@ pub(crate) fn search_kernel(
     let columns = (encoding, moments);
     let trials = Trials::new(run, rows(budget.features), columns, budget.candidates, (0.0, FINAL));
     let mut search = Search { trials, spec, size };
-    search.try_kernels()?;
-    search.try_scalings()?;
-    search.try_metrics()?;
-    if let Some(best) = search.trials.best(|_| true) {
-        search.trials.descend(best, FINEST)?;
-    }
+    search.try_all()?;
     let finals = match budget.final_features {
         Some(features) => {
             Some(search.compare_again(Trials::new(run, rows(features), columns, FINALS, (FINAL, END)))?)
         }
         None => None,
     };
+    Ok(search.finish(finals.as_ref(), budget))
+}
+
+/// The same for the exact kernel method: candidates are fitted without features, on few rows first.
+pub(crate) fn search_exact_kernel(
+    run: &Run,
+    columns: (&Encoding, &[ColumnMoments]),
+    coding: &TargetCoding,
+    spec: &TrainSpec,
+    size: SearchSize,
+) -> Result<KernelChoice, TrainError> {
+    let [first, last] = size.exact_rows;
+    let more = run.rows.count(Part::Training) > first;
+    let rows = |count: usize| RoundRows::of_kernels(run, coding, spec, count);
+    let trials = Trials::new(run, rows(first), columns, size.candidates, (0.0, if more { FINAL } else { END }));
+    let mut search = Search { trials, spec, size };
+    search.try_all()?;
+    let finals = Trials::new(run, rows(last), columns, FINALS, (FINAL, END));
+    let finals = if more { Some(search.compare_again(finals)?) } else { None };
+    let budget = Budget { features: 0, candidates: size.candidates, final_features: more.then_some(0) };
     Ok(search.finish(finals.as_ref(), budget))
 }
 
@@ -64,6 +79,16 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    fn try_all(&mut self) -> Result<(), TrainError> {
+        self.try_kernels()?;
+        self.try_scalings()?;
+        self.try_metrics()?;
+        if let Some(best) = self.trials.best(|_| true) {
+            self.trials.descend(best, FINEST)?;
+        }
+        Ok(())
+    }
+
     /// The scalings to try.
     fn scalings(&self) -> Vec<ScalingRule> {
         self.spec.scaling.map_or_else(|| vec![ScalingRule::Standard, ScalingRule::Minmax], |rule| vec![rule])
@@ -185,7 +210,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first candidate, the best without a metric and the best of each form of it, on more features: few of them favour
-    /// smooth kernels and wide bandwidths.
+    /// smooth kernels and wide bandwidths. Without features, on more rows: few of them favour metrics that fit them alone.
     fn compare_again(&self, mut finals: Trials<'a>) -> Result<Trials<'a>, TrainError> {
         let tried = &self.trials.tried;
         let mut finalists = vec![0];

@@ -98,7 +98,8 @@ impl<'a> Trials<'a> {
     /// Fits a candidate, whatever is left.
     pub(super) fn fit(&self, point: &Point) -> Result<RoundFit, TrainError> {
         let inputs = point.metric.applied_to(&self.scaled(point.scaling));
-        self.rows.fit_kernel(&inputs, point.shape.with_bandwidth(point.bandwidth))
+        let near = self.tried.last().map(|last| last.lambda);
+        self.rows.fit_kernel(&inputs, point.shape.with_bandwidth(point.bandwidth), near)
     }
 
     /// Tries a candidate; none where nothing is left for it or it has no finite error, which the first one must have.

@@ -119,6 +119,15 @@ impl Metric {
         slopes
     }
 
+    /// Gradients (rows×d) by the coordinates M^½x become those by the scaled inputs x.
+    pub(super) fn by_inputs(&self, gradients: Array2<f64>) -> Array2<f64> {
+        match self {
+            Self::Identity => gradients,
+            Self::Diagonal(diagonal) => gradients * &diagonal.mapv(f64::sqrt).insert_axis(Axis(0)),
+            Self::Full { root, .. } => product_in_strips(gradients.view(), root.view()),
+        }
+    }
+
     /// (tr M)²/tr M².
     pub(in crate::training::fit) fn effective_rank(&self, inputs: &InputPipeline) -> f64 {
         let diagonal = self.diagonal(inputs);

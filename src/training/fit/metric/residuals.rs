@@ -1,5 +1,7 @@
 //! Squared leave-one-out residuals of a fit, and whether another fit of the same rows is better by more than chance.
 
+use ndarray::{Array2, ArrayView1};
+
 /// Of some rows, the same for all fits that are compared.
 #[derive(Debug, Clone)]
 pub(in crate::training::fit) struct Residuals {
@@ -10,6 +12,13 @@ pub(in crate::training::fit) struct Residuals {
 }
 
 impl Residuals {
+    /// Of residuals (rows×targets) of rows that all count the same.
+    pub(in crate::training::fit) fn of(residuals: &Array2<f64>) -> Self {
+        let square = |row: ArrayView1<f64>| row.dot(&row) / row.len() as f64;
+        let squares: Vec<f64> = residuals.rows().into_iter().map(square).collect();
+        Self { row_weights: vec![1.0; squares.len()], squares }
+    }
+
     /// The mean.
     pub(in crate::training::fit) fn error(&self) -> f64 {
         let weighted = self.squares.iter().zip(&self.row_weights);

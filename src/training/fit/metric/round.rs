@@ -1,5 +1,6 @@
 //! One fit of a round: bandwidth and λ by leave-one-out error, and the gradients of what was fitted.
 
+use super::kernel_round::KernelRound;
 use super::matrix::{GradientProducts, Metric};
 use super::residuals::Residuals;
 use crate::dataset::Part;
@@ -40,6 +41,14 @@ impl FeatureCounts {
     }
 }
 
+/// What candidates are fitted by.
+#[derive(Debug, Clone, Copy)]
+enum FittedBy {
+    Features(FeatureCounts),
+    /// The kernel itself, whose gradients exist for smooth kernels only.
+    Kernel,
+}
+
 /// What all rounds share.
 pub(in crate::training::fit) struct RoundRows<'a> {
     run: &'a Run<'a>,
@@ -49,7 +58,7 @@ pub(in crate::training::fit) struct RoundRows<'a> {
     /// Those of them whose leave-one-out residuals are compared.
     compared: RowSelection,
     kernel: KernelShape,
-    counts: FeatureCounts,
+    by: FittedBy,
     /// Every λ that is tried.
     lambdas: Vec<f64>,
     seed: u64,
@@ -60,18 +69,23 @@ pub(in crate::training::fit) struct RoundFit {
     pub(in crate::training::fit) bandwidth: f64,
     pub(in crate::training::fit) lambda: f64,
     pub(in crate::training::fit) residuals: Residuals,
-    map: FeatureMap,
-    weights: Array2<f64>,
+    fitted: Fitted,
+}
+
+/// The function of a fit.
+pub(super) enum Fitted {
+    Features { map: FeatureMap, weights: Array2<f64> },
+    Kernel(KernelRound),
 }
 
 impl<'a> RoundRows<'a> {
     pub(super) fn of(run: &'a Run<'a>, coding: &'a TargetCoding, spec: &TrainSpec) -> Self {
         let fitted = run.sample(ROWS);
         let compared = run.sample_of(&fitted, LOO_ROWS);
-        let (kernel, counts) = (spec.kernel, FeatureCounts::of(spec.feature_count));
+        let (kernel, by) = (spec.kernel, FittedBy::Features(FeatureCounts::of(spec.feature_count)));
         let seed = FeatureMap::seed_for_metric(spec.seed);
         let lambdas = spec.compared_lambdas(run.total(Part::Training), 1);
-        Self { run, coding, fitted, compared, kernel, counts, lambdas, seed }
+        Self { run, coding, fitted, compared, kernel, by, lambdas, seed }
     }
 
     /// Rows of a search over kernels, on this many features.
@@ -83,18 +97,30 @@ impl<'a> RoundRows<'a> {
     ) -> Self {
         let fitted = run.sample(size.rows);
         let compared = run.sample_of(&fitted, size.compared);
-        let (kernel, counts) = (spec.kernel, FeatureCounts { fit: features, bandwidth: features });
+        let (kernel, by) = (spec.kernel, FittedBy::Features(FeatureCounts { fit: features, bandwidth: features }));
         let seed = FeatureMap::seed_for_metric(spec.seed);
         // A λ that the spec does not give is searched once more for the candidate that is kept.
         let lambdas = spec.compared_lambdas(run.total(Part::Training), 2);
-        Self { run, coding, fitted, compared, kernel, counts, lambdas, seed }
+        Self { run, coding, fitted, compared, kernel, by, lambdas, seed }
+    }
+
+    /// Rows of a search over kernels that are fitted as they are, without features; each is compared.
+    pub(in crate::training::fit) fn of_kernels(
+        run: &'a Run<'a>,
+        coding: &'a TargetCoding,
+        spec: &TrainSpec,
+        rows: usize,
+    ) -> Self {
+        let (fitted, compared) = (run.sample(rows), run.sample(rows));
+        let lambdas = spec.compared_lambdas(run.total(Part::Training), 2);
+        Self { run, coding, fitted, compared, kernel: spec.kernel, by: FittedBy::Kernel, lambdas, seed: spec.seed }
     }
 
     /// The multiple of `bandwidth` with the smallest leave-one-out error.
     pub(super) fn search_bandwidth(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<f64, TrainError> {
         let mut best = (bandwidth, f64::INFINITY);
         for candidate in BANDWIDTHS.map(|factor| factor * bandwidth) {
-            let fit = self.solve(inputs, self.kernel.with_bandwidth(candidate), self.counts.bandwidth)?;
+            let fit = self.solve(inputs, self.kernel.with_bandwidth(candidate), |counts| counts.bandwidth, None)?;
             let error = fit.residuals.error();
             if error < best.1 {
                 best = (candidate, error);
@@ -104,20 +130,45 @@ impl<'a> RoundRows<'a> {
     }
 
     pub(super) fn fit(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<RoundFit, TrainError> {
-        self.fit_kernel(inputs, self.kernel.with_bandwidth(bandwidth))
+        self.fit_kernel(inputs, self.kernel.with_bandwidth(bandwidth), None)
     }
 
-    /// The fit of any kernel.
+    /// The fit of any kernel; `near` is a λ near which the best one may be.
     pub(in crate::training::fit) fn fit_kernel(
         &self,
         inputs: &InputPipeline,
         kernel: Kernel,
+        near: Option<f64>,
     ) -> Result<RoundFit, TrainError> {
-        self.solve(inputs, kernel, self.counts.fit)
+        self.solve(inputs, kernel, |counts| counts.fit, near)
     }
 
-    /// The normal equations on some features, at the λ with the smallest leave-one-out error of the compared rows.
-    fn solve(&self, inputs: &InputPipeline, kernel: Kernel, features: usize) -> Result<RoundFit, TrainError> {
+    /// The fit at the λ with the smallest leave-one-out error of the compared rows.
+    fn solve(
+        &self,
+        inputs: &InputPipeline,
+        kernel: Kernel,
+        count: impl Fn(FeatureCounts) -> usize,
+        near: Option<f64>,
+    ) -> Result<RoundFit, TrainError> {
+        match self.by {
+            FittedBy::Features(counts) => self.solve_on_features(inputs, kernel, count(counts)),
+            FittedBy::Kernel => {
+                let rows = (self.run, &self.fitted, self.coding);
+                let (round, point, residuals) = KernelRound::solve(rows, inputs, kernel, (&self.lambdas, near))?;
+                let bandwidth = kernel.bandwidth().unwrap_or(1.0);
+                Ok(RoundFit { bandwidth, lambda: point.lambda, residuals, fitted: Fitted::Kernel(round) })
+            }
+        }
+    }
+
+    /// The same by the normal equations on some features.
+    fn solve_on_features(
+        &self,
+        inputs: &InputPipeline,
+        kernel: Kernel,
+        features: usize,
+    ) -> Result<RoundFit, TrainError> {
         let (run, coding) = (self.run, self.coding);
         let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, self.seed, features, inputs.input_dim());
         let tick = |_| run.stop_if_asked();
@@ -133,7 +184,8 @@ impl<'a> RoundRows<'a> {
         let best = best_of(&errors)?;
         let weights = path.solution(&equations, lambdas[best], run.threads)?.weights;
         let bandwidth = kernel.bandwidth().unwrap_or(1.0);
-        Ok(RoundFit { bandwidth, lambda: lambdas[best], residuals: residuals.swap_remove(best), map, weights })
+        let fitted = Fitted::Features { map, weights };
+        Ok(RoundFit { bandwidth, lambda: lambdas[best], residuals: residuals.swap_remove(best), fitted })
     }
 
     /// Squared leave-one-out residuals of the compared rows at every λ, and how much each row counts.
@@ -181,8 +233,12 @@ impl<'a> RoundRows<'a> {
         wanted: MetricKind,
     ) -> Result<GradientProducts, TrainError> {
         let d = inputs.input_dim();
-        let slopes = metric.slopes(&fit.map);
-        let Some(gradients) = Gradients::with_slopes(&fit.map, &fit.weights, slopes) else {
+        let (map, weights) = match &fit.fitted {
+            Fitted::Features { map, weights } => (map, weights),
+            Fitted::Kernel(round) => return round.gradient_products(self.run, metric, wanted),
+        };
+        let slopes = metric.slopes(map);
+        let Some(gradients) = Gradients::with_slopes(map, weights, slopes) else {
             return Ok(GradientProducts::Diagonal(Array1::ones(d))); // the maps of these fits all have gradients
         };
         let columns = if wanted == MetricKind::Full { d } else { 1 };
@@ -266,27 +322,31 @@ mod tests {
         let coding = TargetCoding::of_numbers(&targets);
         let raw = json!({"features": {"count": 40}, "kernel": {"metric": "full", "bandwidth": 2.0}});
         let spec = TrainSpec::check("", Some(&raw), SpecLimits { feature_count: 40 }).unwrap();
-        let rows = RoundRows::of(&run, &coding, &spec);
-        let mut metric = Metric::Identity;
-        for _ in 0..2 {
-            let inputs = metric.applied_to(&scaled);
-            let fit = rows.fit(&inputs, 2.0).unwrap();
-            let wanted = |kind| rows.gradient_products((&inputs, &metric), &fit, kind).unwrap();
-            let (full, diagonal) = (wanted(MetricKind::Full), wanted(MetricKind::Diagonal));
-            let (GradientProducts::Full(full), GradientProducts::Diagonal(diagonal)) = (&full, &diagonal) else {
-                panic!("as wanted")
-            };
-            let expected = by_differences(&table, &inputs, &fit);
-            let size = expected.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
-            assert!((full - &expected).iter().all(|gap| gap.abs() < 1e-5 * size), "{full} {expected}");
-            assert!((diagonal - &expected.diag()).iter().all(|gap| gap.abs() < 1e-5 * size));
-            metric = Metric::of(GradientProducts::Full(full.clone()), &scaled).unwrap();
+        for rows in [RoundRows::of(&run, &coding, &spec), RoundRows::of_kernels(&run, &coding, &spec, 90)] {
+            let mut metric = Metric::Identity;
+            for _ in 0..2 {
+                let inputs = metric.applied_to(&scaled);
+                let fit = rows.fit(&inputs, 2.0).unwrap();
+                let wanted = |kind| rows.gradient_products((&inputs, &metric), &fit, kind).unwrap();
+                let (full, diagonal) = (wanted(MetricKind::Full), wanted(MetricKind::Diagonal));
+                let (GradientProducts::Full(full), GradientProducts::Diagonal(diagonal)) = (&full, &diagonal) else {
+                    panic!("as wanted")
+                };
+                let expected = by_differences(&table, &inputs, &fit);
+                let size = expected.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
+                assert!((full - &expected).iter().all(|gap| gap.abs() < 1e-5 * size), "{full} {expected}");
+                assert!((diagonal - &expected.diag()).iter().all(|gap| gap.abs() < 1e-5 * size));
+                metric = Metric::of(GradientProducts::Full(full.clone()), &scaled).unwrap();
+            }
         }
     }
 
     fn by_differences(table: &RowsInMemory, inputs: &InputPipeline, fit: &RoundFit) -> Array2<f64> {
         const STEP: f64 = 1e-4;
-        let projector = fit.map.projector::<f64>();
+        let value_at = |prepared: &Array2<f64>| match &fit.fitted {
+            Fitted::Features { map, weights } => map.projector::<f64>().transform(prepared.view()).dot(weights)[[0, 0]],
+            Fitted::Kernel(round) => round.value(prepared.row(0)),
+        };
         let mut sums = Array2::zeros((3, 3));
         for row in table.cells.chunks_exact(4) {
             let gradient = Array1::from_shape_fn(3, |input| {
@@ -294,7 +354,7 @@ mod tests {
                     let mut moved = [row[0], row[1], row[2]];
                     moved[input] += by / inputs.scaling.factor[input]; // a step of the scaled input
                     let prepared = inputs.prepare(std::iter::once(moved.as_slice()));
-                    projector.transform(prepared.view()).dot(&fit.weights)[[0, 0]]
+                    value_at(&prepared)
                 };
                 (value(STEP) - value(-STEP)) / (2.0 * STEP)
             });

@@ -8,3 +8,6 @@ pub(in crate::model::artifact) mod held_out;
 
 /// Errors over folds.
 pub(in crate::model::artifact) mod cross_validation;
+
+/// Random features or the exact method.
+pub(in crate::model::artifact) mod learner_choice;
