@@ -1,15 +1,20 @@
 //! The jackknife estimate of the distance to the exact kernel method, and certified error bars, next to the truth: on
-//! eight public tables, with and without validation rows, by the default spec at the lambda that its search finds.
+//! eight public tables, with and without validation rows, by the learner ridge with the default search, at the lambda that
+//! it finds.
 //!
 //! `BOCHNER_DATA=folder cargo bench --bench jackknife`, where the folder holds the tables as `name.csv.gz`, their target
 //! last. Without a folder there is nothing to do. `BOCHNER_SEEDS` is the number of seeds, 10 unless told, from
 //! `BOCHNER_FIRST_SEED` on; `BOCHNER_ROWS` the rows that a model may see at most, 4,000 unless told, which also bounds the
-//! rows that it never sees; `BOCHNER_TABLES` some of the names with commas between them.
+//! rows that it never sees; `BOCHNER_TABLES` some of the names with commas between them; `BOCHNER_WITHOUT_VALIDATION=0` leaves out models without validation rows; `BOCHNER_EFFORT` is another effort than
+//! balanced.
 
-use bochner::dataset::RowsInMemory;
+use bochner::dataset::{HeldOut, Part, RowsInMemory, split};
+use bochner::features::Precision;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::{FittedModel, Predictor};
-use serde_json::{Value, json};
+use bochner::solver::{ExactKrr, ExactProblem};
+use ndarray::Array2;
+use serde_json::json;
 
 mod table;
 mod trainer;
@@ -47,6 +52,8 @@ fn main() {
     let first = setting("BOCHNER_FIRST_SEED", 0).expect("a seed");
     let most = setting("BOCHNER_ROWS", 4_000).expect("a number of rows") as usize;
     let tables = std::env::var("BOCHNER_TABLES").unwrap_or_else(|_| TABLES.join(","));
+    let effort = std::env::var("BOCHNER_EFFORT").unwrap_or_else(|_| "balanced".into());
+    let without_validation = setting("BOCHNER_WITHOUT_VALIDATION", 1).expect("0 or 1") == 1;
     use_one_blas_thread();
     let mut lines = Vec::new();
     for name in tables.split(',') {
@@ -54,23 +61,37 @@ fn main() {
         let target = |cell: &String| cell.parse::<f64>().expect("a number");
         let rows = inputs.rows().into_iter().zip(&targets);
         let rows: Vec<Vec<f64>> = rows.map(|(row, cell)| row.iter().copied().chain([target(cell)]).collect()).collect();
-        let (mut held_out, mut left_out, mut bars) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut held_out, mut left_out, mut bars, mut solved) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let mut exact_left_out = Vec::new();
         for seed in first..first + seeds {
             let (known, fresh) = dealt(rows.clone(), (seed, most), name == "online_news_part");
-            let model = train(&known, &json!({"features": {"seed": seed}}));
-            let exact_model = exact(&known, &model, seed, 0.2);
-            let measured = model.measured.exact_krr_error.expect("the exact figure is there");
-            let of_fresh = mean_square(&distances(&model, &exact_model, &fresh));
-            held_out.extend(Run::of((name, "held_out", seed), &model, measured, of_fresh));
-            bars.push(certified(&model, &exact_model, &fresh));
-            let model = train(
-                &known,
-                &json!({"features": {"seed": seed}, "validation_fraction": 0,
-                "guarantees": {"exact_rows": 0}}),
-            );
-            let of_fresh = mean_square(&distances(&model, &exact(&known, &model, seed, 0.0), &fresh));
-            left_out.extend(Run::of((name, "left_out", seed), &model, of_fresh, of_fresh));
+            let mut raw = json!({"effort": effort, "learner": "ridge", "features": {"seed": seed}});
+            let model = trainer::train_as(&known, &raw, 2);
+            let exact = ExactMethod::next_to(&model, &known, seed, 0.2);
+            let of_validation = mean_square(&exact.distances(&exact.validation));
+            // The exact figure is the truth; where there is none, the bench has solved the system itself.
+            let told = model.measured.exact_krr_error;
+            solved += usize::from(told.is_some());
+            if let Some(told) = told {
+                assert!((told / of_validation - 1.0).abs() < 0.05, "{told} {of_validation}");
+            }
+            let of_fresh = mean_square(&exact.distances(&fresh));
+            held_out.extend(Run::of((name, "held_out", seed), &model, (of_validation, of_fresh), &fresh));
+            bars.push(certified(&exact, &fresh));
+            if !without_validation {
+                continue;
+            }
+            raw["validation_fraction"] = json!(0);
+            let model = trainer::train_as(&known, &raw, 2);
+            let of_fresh = mean_square(&ExactMethod::next_to(&model, &known, seed, 0.0).distances(&fresh));
+            left_out.extend(Run::of((name, "left_out", seed), &model, (of_fresh, of_fresh), &fresh));
+            if let Some(told) = model.measured.exact_krr_error {
+                println!("    {name} left_out seed {seed}: exact figure {told:.4e}, fresh {of_fresh:.4e}");
+                exact_left_out.push([told, of_fresh]);
+            }
         }
+        println!("{}", of_exact_figures(name, seeds, &exact_left_out));
+        println!("{name}: the exact figure is there for {solved} of {seeds} models");
         let line = format!("{name:20} {}   {}   {}", summary(&held_out), summary(&left_out), of_bars(&bars));
         println!("{line}");
         lines.push(line);
@@ -85,13 +106,31 @@ fn main() {
     }
 }
 
+/// The exact figure of models without validation rows, [told, true] each.
+fn of_exact_figures(name: &str, seeds: u64, figures: &[[f64; 2]]) -> String {
+    let count = figures.len() as f64;
+    let mean = |of: &dyn Fn(&[f64; 2]) -> f64| figures.iter().map(of).sum::<f64>() / count;
+    format!(
+        "{name}: without validation rows the exact figure is there for {} of {seeds}, {:.2} times the distance on fresh rows, \
+         ratio of means {:.2}",
+        figures.len(),
+        mean(&|[told, truth]| told / truth),
+        mean(&|[told, _]| *told) / mean(&|[_, truth]| *truth)
+    )
+}
+
 fn mean_square(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64
 }
 
 impl Run {
     /// None where the model says nothing of its distance.
-    fn of((table, rows, seed): (&str, &str, u64), model: &FittedModel, measured: f64, fresh: f64) -> Option<Self> {
+    fn of(
+        (table, rows, seed): (&str, &str, u64),
+        model: &FittedModel,
+        (measured, fresh): (f64, f64),
+        rows_seen: &[Vec<f64>],
+    ) -> Option<Self> {
         let lambda = model.report.lambda;
         let told = model.measurements();
         let Some(estimate) = told["jackknife_error"].as_f64() else {
@@ -101,6 +140,15 @@ impl Run {
         let end = |index: usize| told["jackknife_interval"][index].as_f64().expect("an interval");
         let interval = [end(0), end(1)];
         let inside = (interval[0]..=interval[1]).contains(&measured);
+        let dimension =
+            model.evidence.as_ref().and_then(|evidence| evidence.kernel.as_ref()).map(|k| k.dimension.value);
+        let detail = model.evidence.as_ref().and_then(|evidence| evidence.estimates.jackknife_detail);
+        println!(
+            "    from {}: {} features, effective dimension {dimension:.0?}, squared bias by groups {:.2} of their variance",
+            if detail.is_some_and(|detail| detail.pooled) { "a pool" } else { "groups" },
+            model.map.feature_count(),
+            bias_by_groups(model, rows_seen)
+        );
         println!(
             "    {table} {rows} seed {seed} lambda {lambda:.1e}: estimate {estimate:.4e} in [{:.4e}, {:.4e}], measured \
              {measured:.4e}, fresh {fresh:.4e}, ratio {:.2}{}",
@@ -111,6 +159,19 @@ impl Run {
         );
         Some(Self { estimate, interval, measured, fresh })
     }
+}
+
+/// (g−1)²·mean (f̄₋ − f_s)², the squared bias that the delete-group jackknife sees with its own noise, over its variance.
+fn bias_by_groups(model: &FittedModel, rows: &[Vec<f64>]) -> f64 {
+    let Some(bars) = &model.error_bars else { return f64::NAN };
+    let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+    let features = model.map.projector::<f64>().transform(prepared(model, &rows).view());
+    let without = bars.predictions(features.view());
+    let count = without.len() as f64;
+    let mean = without.iter().fold(Array2::zeros(without[0].dim()), |sum: Array2<f64>, part| sum + part) / count;
+    let departure: Array2<f64> = (&mean - &features.dot(&model.weights)) * (count - 1.0);
+    let variance: f64 = without.iter().map(|part| (part - &mean).mapv(|gap| gap * gap).sum()).sum();
+    departure.mapv(|gap| gap * gap).sum() / (variance * (count - 1.0) / count)
 }
 
 fn summary(runs: &[Run]) -> String {
@@ -154,34 +215,65 @@ fn dealt(mut rows: Vec<Vec<f64>>, (seed, most): (u64, usize), logarithm: bool) -
     (RowsInMemory { cells: rows.concat(), columns }, fresh)
 }
 
-fn train(table: &RowsInMemory, raw: &Value) -> FittedModel {
-    trainer::train_as(table, raw, 2)
+/// The exact kernel method at the kernel, the scaling and the lambda of a model, on the rows that it was fitted to.
+struct ExactMethod<'a> {
+    model: &'a FittedModel,
+    solved: ExactKrr,
+    validation: Vec<Vec<f64>>,
 }
 
-/// The exact kernel method at the lambda of a model, on the same rows.
-fn exact(table: &RowsInMemory, model: &FittedModel, seed: u64, validation: f64) -> FittedModel {
-    let spec = json!({"learner": "exact_krr", "features": {"seed": seed}, "lambda": model.report.lambda,
-        "validation_fraction": validation, "guarantees": {"exact_rows": 0}});
-    let exact = train(table, &spec);
-    assert_eq!(exact.report.training_rows, model.report.training_rows);
-    assert_eq!(exact.report.bandwidth, model.report.bandwidth);
-    exact
+impl<'a> ExactMethod<'a> {
+    fn next_to(model: &'a FittedModel, table: &RowsInMemory, seed: u64, validation: f64) -> Self {
+        let rows: Vec<&[f64]> = table.cells.chunks(table.columns).collect();
+        let parts = split(&vec![Some(0); rows.len()], HeldOut { validation, calibration: 0.0, design: 0.0 }, seed);
+        let of = |part: Part| rows.iter().zip(&parts).filter(move |(_, of)| **of == part).map(|(row, _)| *row);
+        let fitted: Vec<&[f64]> = of(Part::Training).collect();
+        assert_eq!(fitted.len(), model.report.training_rows);
+        let inputs = prepared(model, &fitted);
+        let targets = fitted.iter().map(|row| row[row.len() - 1] - model.intercepts[0]).collect();
+        let targets = Array2::from_shape_vec((fitted.len(), 1), targets).expect("a column");
+        let problem = ExactProblem {
+            kernel: model.map.kernel,
+            inputs: inputs.view(),
+            targets: targets.view(),
+            ridge: model.report.lambda,
+            tolerance: 1e-8,
+            features: None,
+            precision: Precision::Double,
+            preconditioner: None,
+            memory: 1 << 30,
+            threads: 2,
+            progress: None,
+        };
+        let solved = problem.solve(None, &|| true).expect("a system that can be solved");
+        assert!(solved.evidence.is_trusted(), "{:?}", solved.evidence);
+        Self { model, solved, validation: of(Part::Validation).map(<[f64]>::to_vec).collect() }
+    }
+
+    /// How far the model is from it on some rows.
+    fn distances(&self, rows: &[Vec<f64>]) -> Vec<f64> {
+        let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+        let far = self.solved.predict(prepared(self.model, &rows).view()) + self.model.intercepts[0];
+        let inputs: Vec<&[f64]> = rows.iter().map(|row| &row[..row.len() - 1]).collect();
+        let near = Predictor::new(self.model.clone()).predict(&inputs);
+        (near - far).iter().map(|gap| gap.abs()).collect()
+    }
 }
 
-fn distances(model: &FittedModel, exact: &FittedModel, fresh: &[Vec<f64>]) -> Vec<f64> {
-    let inputs: Vec<&[f64]> = fresh.iter().map(|row| &row[..row.len() - 1]).collect();
-    let predict = |model: &FittedModel| Predictor::new(model.clone()).predict(&inputs);
-    (predict(model) - predict(exact)).iter().map(|gap| gap.abs()).collect()
+/// Rows of a table, whose target is the last cell, as the kernel sees them.
+fn prepared(model: &FittedModel, rows: &[&[f64]]) -> Array2<f64> {
+    model.inputs.prepare(rows.iter().map(|row| &row[..row.len() - 1]))
 }
 
 /// Certified bars next to what they bound: the median bar over the 90th percentile of the differences, the bar over the
 /// 90th percentile in its own units, and the share of inputs that it holds for.
-fn certified(model: &FittedModel, exact: &FittedModel, fresh: &[Vec<f64>]) -> [f64; 3] {
+fn certified(exact: &ExactMethod, fresh: &[Vec<f64>]) -> [f64; 3] {
     let inputs: Vec<&[f64]> = fresh.iter().map(|row| &row[..row.len() - 1]).collect();
+    let model = exact.model;
     let made = model.certified_bars(model.failure_probability).expect("a certificate").expect("enough rows");
     let error_bars = Predictor::new(model.clone()).error_bars(&inputs).expect("error bars");
     let bars: Vec<f64> = error_bars.iter().map(|bar| made.bars(&[*bar])[0]).collect();
-    let gaps = distances(model, exact, fresh);
+    let gaps = exact.distances(fresh);
     let ratios: Vec<f64> = bars.iter().zip(&gaps).map(|(bar, gap)| gap / bar).collect();
     let held = ratios.iter().filter(|ratio| **ratio <= 1.0).count() as f64 / ratios.len() as f64;
     [quantile(bars, 0.5) / quantile(gaps, 0.9), 1.0 / quantile(ratios, 0.9), held]

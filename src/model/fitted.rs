@@ -182,8 +182,8 @@ impl ExactScore {
 /// Errors measured against the exact kernel method.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
-    /// Mean of (f_s − f)² over the validation rows, or other rows that were not fitted, f the exact kernel ridge regression; summed over
-    /// the targets.
+    /// Mean of (f_s − f)² over the validation rows, or other rows that were not fitted, or where there are none over fitted
+    /// rows that both fits leave out in turn, f the exact kernel ridge regression; summed over the targets.
     pub exact_krr_error: Option<f64>,
     /// The same over the training rows: a fact about them, not about new inputs.
     pub training_error: Option<f64>,

@@ -33,7 +33,7 @@ pub struct ExactEvidence {
     pub fitted_form: Option<f64>,
     /// ‖y − (K + nλI)α‖/‖y‖.
     pub relative_residual: f64,
-    /// Mean of (f_s − f)² over held-out rows.
+    /// Mean of (f_s − f)² over held-out rows, or where there are none over fitted rows that both fits leave out in turn.
     pub held_out_error: Option<f64>,
 }
 

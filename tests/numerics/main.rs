@@ -1,6 +1,8 @@
 //! Numbers against independent references: golden files, dense twins, brute force.
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod bound_terms;
+mod by_hand;
 mod classification;
 mod classifier_properties;
 mod classifiers;

@@ -1,9 +1,10 @@
 //! The whole recipe on tables in memory.
 
+use crate::by_hand::validation_distances;
+use crate::golden::assert_close;
 use crate::tables::{RowsInMemory, fit, resources, schema, spec, waves};
 use bochner::features::Precision;
 use bochner::model::{Predictor, decode, encode};
-use bochner::theory::ours::relative::theorem1_relative;
 use bochner::training::{Observer, Stage, TrainError, train};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,12 +99,12 @@ fn mixed_precision_predicts_as_a_double_twin() {
 }
 
 #[test]
-fn the_exact_solution_comes_with_small_tables_and_its_error_is_below_the_bound() {
+fn the_exact_solution_comes_with_small_tables_and_its_distance_is_that_of_a_factorisation() {
     let raw = json!({"lambda": "certified", "features": {"count": 100}});
     let model = fit(&waves(1_000), &raw, 2).unwrap().model;
     let error = model.measured.exact_krr_error.unwrap();
-    let bound = theorem1_relative(model.evidence.as_ref().unwrap(), 0.05).value.unwrap();
-    assert!(error > 0.0 && error < bound, "{error} < {bound}");
+    let expected = validation_distances(&model, &waves(1_000)).mapv(|gap| gap * gap).mean().unwrap();
+    assert_close(error / expected, 1.0, 1e-3, "mean squared distance"); // features are in f32
     assert!(model.measured.exact_krr.unwrap().relative_residual < 1e-10);
 
     let skipped = fit(&waves(1_000), &json!({"guarantees": {"exact_rows": 100}}), 1).unwrap().model;

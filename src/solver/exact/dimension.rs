@@ -1,7 +1,7 @@
 //! s_λ = Tr K(K + nλI)⁻¹, the effective dimension of the kernel on its rows.
 
 use super::{ExactSolver, SolveError, Watch};
-use ndarray::{Array2, Axis};
+use ndarray::{Array1, Array2, Axis};
 
 /// Random signs that the trace of a large matrix is estimated with.
 pub const PROBES: usize = 12;
@@ -34,15 +34,24 @@ impl ExactSolver {
             }
         }
         let Some((factor, threads)) = self.factored() else { return Err(SolveError::Singular { ridge: self.ridge() }) };
-        let go_on = |done: f64| {
-            if let Some(progress) = watch.progress {
-                progress(done);
-            }
-            (watch.go_on)()
-        };
-        let trace = factor.inverse_trace_while(threads, go_on).ok_or(SolveError::Stopped)?;
+        let trace = factor.inverse_trace_while(threads, |done| goes_on(watch, done)).ok_or(SolveError::Stopped)?;
         Ok(Dimension { value: n as f64 - shift * trace, standard_error: 0.0 })
     }
+
+    /// The diagonal of (K+nλI)⁻¹, where the system is factored. Without row i, and with nλ as it is, the exact method is off
+    /// its target by αᵢ over the i-th of these numbers.
+    pub fn inverse_diagonal(&self, watch: Watch) -> Result<Option<Array1<f64>>, SolveError> {
+        let Some((factor, threads)) = self.factored() else { return Ok(None) };
+        factor.inverse_diagonal_while(threads, |done| goes_on(watch, done)).ok_or(SolveError::Stopped).map(Some)
+    }
+}
+
+/// Tells how far the work is, and whether it goes on.
+fn goes_on(watch: Watch, done: f64) -> bool {
+    if let Some(progress) = watch.progress {
+        progress(done);
+    }
+    (watch.go_on)()
 }
 
 /// From probes z, solutions α of (K+nλI)α ≈ z, cut short or not, and Kα. With the residual r = z − (K+nλI)α,

@@ -33,8 +33,8 @@ pub fn group_variance(without_group: &[f64]) -> f64 {
 /// chosen and on which others it was measured.
 const OWN_ERROR_SQUARE: f64 = 0.25;
 
-/// The largest relative variance, over draws and rows, with which an estimate from a pool is given. Beyond, a few inputs or
-/// the unknown bias decide it, and it can be off by a factor of ten.
+/// The largest relative variance, over draws and rows, with which an estimate is given. Beyond, a few inputs or the unknown
+/// bias decide it, and it can be off by a factor of ten.
 pub const LARGEST_VARIANCE: f64 = 0.5;
 
 /// The largest squared bias, as a share of the variance, with which an estimate from a pool is given. The estimate is an
@@ -53,8 +53,8 @@ pub fn interval_of_one_draw(mean: f64, draw_variance: f64, row_variance: f64) ->
     (mean / factor, mean * factor)
 }
 
-/// The features per effective dimension that make the estimate from groups reliable.
-const FEATURES_PER_DIMENSION: f64 = 10.0;
+/// The features per effective dimension that make the estimate from groups reliable: with fewer it misses the bias.
+const FEATURES_PER_DIMENSION: f64 = 2.0;
 
 /// `bochner.jackknife`: an error estimate from leaving out features.
 pub fn jackknife(evidence: &Evidence) -> Guarantee {
@@ -65,15 +65,10 @@ pub fn jackknife(evidence: &Evidence) -> Guarantee {
         own.push(Assumption::checked("more feature draws than those of the model, which show its bias too"));
     } else if let Some((dimension, _)) = evidence.effective_dimension() {
         let (have, need) = (evidence.feature_count as f64, FEATURES_PER_DIMENSION * dimension);
-        own.push(if have >= need {
-            let text = "at least ten features per effective dimension, which make the estimate reliable";
-            Assumption::at_least_by_estimate(text, have, need)
-        } else {
-            Assumption::assumed(
-                "a reliable estimate although there are fewer than ten features per effective dimension and no extra \
-                 features were drawn",
-            )
-        });
+        let text =
+            "two features per effective dimension, because the estimate misses the bias of the features with fewer";
+        let enough = Assumption::at_least_by_estimate(text, have, need);
+        own.push(enough.with_remedy("Use more features or a larger lambda."));
     }
     if detail.is_some_and(|detail| detail.left_out) {
         own.push(Assumption::assumed("new inputs like the fitted rows, each of which was left out of the fit in turn"));
@@ -172,6 +167,20 @@ mod tests {
         let found = jackknife(&Evidence { estimates: measured(), ..ridge_fit() });
         assert_eq!((found.form, found.status), (Form::Estimate, Status::Conditional));
         assert_eq!((found.value, found.probability), (Some(0.02), None));
+        // 200 features are enough for a dimension of 100 and too few for 101.
+        let with_dimension = |value: f64| {
+            let kernel = crate::theory::KernelEvidence {
+                dimension: crate::theory::Estimate { value, standard_error: 0.0 },
+                largest: None,
+                spectral_delta: None,
+            };
+            jackknife(&Evidence { kernel: Some(kernel), estimates: measured(), ..ridge_fit() })
+        };
+        assert_eq!(with_dimension(100.0).status, Status::Conditional);
+        let few = with_dimension(101.0);
+        let need = few.assumptions.last().and_then(|last| last.need);
+        assert_eq!((few.status, need), (Status::NotApplicable, Some(202.0)));
+        assert!(few.statement.ends_with("Use more features or a larger lambda."), "{}", few.statement);
         // A mean over dependent draws has a different variance.
         let dependent = jackknife(&Evidence { draws_independent: false, estimates: measured(), ..ridge_fit() });
         assert_eq!((dependent.status, dependent.value), (Status::NotApplicable, Some(0.02)));

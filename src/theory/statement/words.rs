@@ -6,6 +6,9 @@ use std::cmp::Ordering;
 /// The smallest δ that is accepted: the 1 − δ of a smaller one would be rounded to 1.
 pub const SMALLEST_DELTA: f64 = 1e-12;
 
+/// Follows a remedy where a value is shown all the same.
+pub(crate) const FORMULA_ONLY: &str = " The value shown is the result of the formula, not a bound.";
+
 /// The parts of a statement. The status decides which of them are used.
 #[derive(Debug, Default)]
 pub(crate) struct Wording {

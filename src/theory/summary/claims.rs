@@ -35,7 +35,11 @@ impl Claim {
                 None => "The interval of a new row contains the true value".to_owned(),
             },
             "bochner.certificate_mean" => {
-                format!("The mean squared distance of this model to the exact method is at most {value}")
+                let variance =
+                    facts.target_variance.filter(|_| facts.targets.len() == 1).map_or_else(String::new, |variance| {
+                        format!(", where the variance of '{}' is {},", facts.targets[0], figure(variance))
+                    });
+                format!("The mean squared distance of this model to the exact method is at most {value}{variance}")
             }
             _ if is_mean_square(guarantee) => format!(
                 "Averaged over feature draws inside an event of probability at least {}, the mean squared distance to the \

@@ -170,8 +170,11 @@ pub fn best_first(mut guarantees: Vec<&Guarantee>) -> Vec<&Guarantee> {
     };
     // Bounds from rows that were not fitted are about this model; the others are about models like it.
     let of_this_model = |guarantee: &Guarantee| guarantee.id != "conformal" && !guarantee.id.contains("certificate");
+    // A bound on a mean has to allow for differences too rare to be seen, so those on single predictions say more.
+    let of_mean = |guarantee: &Guarantee| guarantee.id == "bochner.certificate_mean";
     guarantees.sort_by_key(|guarantee| {
-        (status(guarantee), form(guarantee), of_this_model(guarantee), guarantee.id != "conformal")
+        let rank = (status(guarantee), form(guarantee), of_this_model(guarantee));
+        (rank, guarantee.id != "conformal", of_mean(guarantee))
     });
     guarantees
 }

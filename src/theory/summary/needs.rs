@@ -3,7 +3,7 @@
 use crate::theory::ours::certificate::tolerance_rows;
 use crate::theory::ours::certificate_scaled::BAR_SHARE;
 use crate::theory::ours::conformal::fewest_scores;
-use crate::theory::statement::words::rounded_up;
+use crate::theory::statement::words::{FORMULA_ONLY, rounded_up};
 use crate::theory::{Assumption, AssumptionState, Circumstances, Evidence, Guarantee, Status, guarantees};
 use serde::Serialize;
 
@@ -45,42 +45,40 @@ pub fn needs(
         Status::Vacuous => true,
         Status::NotApplicable => false,
     };
-    let with = |change: &dyn Fn(&mut Evidence, f64), factor: f64| {
+    let with = |change: &dyn Fn(&mut Evidence)| {
         let mut changed = evidence.clone();
-        change(&mut changed, factor);
+        change(&mut changed);
         let found = guarantees(&changed, failure_probability, share, around).guarantees;
         let met = |found: &Guarantee| !found.assumptions.iter().any(unmet);
         let informative = |found: &Guarantee| !vacuous || found.status != Status::Vacuous;
         found.iter().filter(|found| found.id == guarantee.id).all(|found| met(found) && informative(found))
     };
-    let smallest = |start: f64, change: &dyn Fn(&mut Evidence, f64)| {
-        let factor = smallest_factor(MOST / start, |factor| with(change, factor))?;
-        Some(start * factor)
-    };
     let unmet_now = vacuous || guarantee.assumptions.iter().any(unmet);
-    let found = |start: f64, change: &dyn Fn(&mut Evidence, f64)| unmet_now.then(|| smallest(start, change)).flatten();
-    let lambda = found(evidence.ridge, &|changed, factor| changed.ridge *= factor);
+    let lambda = unmet_now
+        .then(|| smallest_factor(MOST / evidence.ridge, |factor| with(&|changed| changed.ridge *= factor)))
+        .flatten()
+        .map(|factor| evidence.ridge * factor);
+    // Just above the smallest λ at which the relative bound applies it grows without limit.
+    let lambda = lambda.map(|lambda| lambda.max(guarantee.inputs.get("smallest_lambda").copied().unwrap_or(0.0)));
+    let count = |now: usize, change: &dyn Fn(&mut Evidence, usize)| {
+        unmet_now.then(|| smallest_count(now, |count| with(&|changed| change(changed, count)))).flatten()
+    };
     // What an exact solution of more rows would be is not known, so a vacuous bound on it names no number of rows.
     let of_solution = vacuous && evidence.exact.is_some() && guarantee.inputs.contains_key("q");
-    let rows = found(evidence.sample_count as f64, &|changed, factor| {
-        changed.sample_count = scaled(changed.sample_count, factor);
-    })
-    .filter(|_| !of_solution);
-    let features = found(evidence.draw_count as f64, &|changed, factor| {
-        let columns = changed.feature_count / changed.draw_count.max(1);
-        changed.draw_count = scaled(changed.draw_count, factor);
-        changed.feature_count = columns * changed.draw_count;
+    let rows = count(evidence.sample_count, &|changed, count| changed.sample_count = count).filter(|_| !of_solution);
+    let columns = evidence.feature_count / evidence.draw_count.max(1);
+    let draws = count(evidence.draw_count, &|changed, count| {
+        (changed.draw_count, changed.feature_count) = (count, columns * count);
     });
-    let columns = evidence.feature_count as f64 / evidence.draw_count.max(1) as f64;
-    let text = match guarantee.statement.split_once(". ") {
+    let text = match guarantee.statement.rsplit_once(". ") {
         Some((_, remedy)) if vacuous => remedy.to_owned(),
         _ => text(guarantee),
     };
     Some(Needs {
         text,
         lambda: lambda.map(|lambda| rounded_up(lambda).parse().unwrap_or(lambda)),
-        rows: rows.map(|rows| rows.ceil() as u64),
-        features: features.map(|draws| (draws.ceil() * columns) as u64),
+        rows: rows.map(|rows| rows as u64),
+        features: draws.map(|draws| (draws * columns) as u64),
         held_out_rows,
     })
 }
@@ -90,8 +88,20 @@ fn unmet(assumption: &Assumption) -> bool {
     assumption.state == AssumptionState::Violated && assumption.need.is_some()
 }
 
-fn scaled(number: usize, factor: f64) -> usize {
-    (number as f64 * factor).ceil() as usize
+/// The smallest count above `now` from which on `enough` holds; none up to the most that is sensible.
+fn smallest_count(now: usize, enough: impl Fn(usize) -> bool) -> Option<usize> {
+    let (mut low, mut high) = (now, 4 * now.max(1));
+    while !enough(high) {
+        if high as f64 >= MOST {
+            return None;
+        }
+        (low, high) = (high, 4 * high);
+    }
+    while high - low > 1 {
+        let middle = usize::midpoint(low, high);
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
 }
 
 /// The smallest factor above 1, within a millionth, from which on `enough` holds; none up to `most`.
@@ -112,6 +122,10 @@ fn smallest_factor(most: f64, enough: impl Fn(f64) -> bool) -> Option<f64> {
 
 /// The remedies of everything that is violated, or how to make the missing measurement.
 fn text(guarantee: &Guarantee) -> String {
+    remedies(guarantee).replace(FORMULA_ONLY, "")
+}
+
+fn remedies(guarantee: &Guarantee) -> String {
     let violated = || guarantee.assumptions.iter().filter(|assumption| assumption.state == AssumptionState::Violated);
     if guarantee.lacks.is_some() {
         let lacking = violated().next_back().map_or("", |assumption| assumption.shortfall.as_str());
@@ -156,7 +170,10 @@ mod tests {
         assert!(applies(&Evidence { sample_count: rows, ..small.clone() }, id));
         assert!(!applies(&Evidence { sample_count: rows - 1, ..small.clone() }, id));
         assert_eq!(found.features, None); // more features need a larger λ
-        assert!(found.text.contains("lambda ≥"), "{}", found.text);
+        assert!(found.text.starts_with("Use lambda ≥") && !found.text.contains("value shown"), "{}", found.text);
+        let relative = needed(&Evidence { ridge: 1e-4, ..small.clone() }, "bochner.theorem1_relative").unwrap();
+        let named = format!("Use lambda ≥ {}", rounded_up(relative.lambda.unwrap()));
+        assert!(relative.text.starts_with(&named), "{relative:?}");
         assert_eq!(needed(&Evidence { ridge: lambda, ..small }, id), None);
     }
 
@@ -168,11 +185,16 @@ mod tests {
             let found = guarantees(evidence, 0.05, 0.95, &AT_HAND).guarantees;
             found.iter().find(|found| found.id == id).unwrap().status
         };
+        // A count is exact, however large: (8/3)·4·(2/λ)·log(16·300/0.05) draws.
+        let tiny = Evidence { ridge: 1e-6, ..ridge_fit() };
+        let needed_draws = (8.0 / 3.0 * 4.0 * 2e6 * (16.0_f64 * 300.0 / 0.05).ln()).ceil() as u64;
+        assert_eq!(needed(&tiny, "avron.theorem7").unwrap().features, Some(needed_draws));
         // (2/(m λ))·mean(y²)/δ is below mean(y²) for m > 2/(0.7·0.05) = 57.1.
         let few = Evidence { feature_count: 40, draw_count: 40, sample_count: 3_000, ..ridge_fit() };
         assert_eq!(status(&few), Status::Vacuous);
         let found = needed(&few, id).unwrap();
         assert_eq!(found.features, Some(58));
+        assert!(found.text.starts_with("Use at least 58 features"), "{}", found.text);
         let with = |count| status(&Evidence { feature_count: count, draw_count: count, ..few.clone() });
         assert_eq!((with(58), with(57)), (Status::Conditional, Status::Vacuous));
         let lambda = found.lambda.unwrap();

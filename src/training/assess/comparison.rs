@@ -1,6 +1,6 @@
 //! The exact kernel method next to a random-feature model: what the bounds need of it, and how far the model is from it.
 
-use super::distances::Distances;
+use super::distances::{Distances, left_out_error};
 use super::fresh_feature_error::fresh_feature_error;
 use super::scored_function::ScoredFunction;
 use crate::dataset::Part;
@@ -12,7 +12,7 @@ use crate::training::Resources;
 use crate::training::fit::exact_system::{ExactRows, ExactSystem, Shares, evidence_of};
 use crate::training::rows::run::Run;
 use crate::training::stage::{Stage, TrainError};
-use ndarray::{ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, ArrayView1, ArrayView2, Axis};
 
 /// What the exact method next to a model tells.
 pub(crate) struct Comparison {
@@ -46,6 +46,15 @@ struct Solved {
     fitted_form: f64,
     /// Mean of (f_s − f)² over the training rows.
     training_error: f64,
+    /// Of (K + nλI)⁻¹, where fitted rows are to be left out because no others are there.
+    diagonal: Option<Array1<f64>>,
+}
+
+/// What needs no exact solution, and the distance on fitted rows that are left out, which does.
+struct OfFeatures {
+    spectral_delta: Option<f64>,
+    fresh_features: Option<f64>,
+    left_out: Option<f64>,
 }
 
 impl Compared<'_> {
@@ -72,7 +81,7 @@ impl Compared<'_> {
             }
             Err(other) => return Err(other),
         };
-        let features = self.measure_features(&system, &mut warnings)?;
+        let features = self.measure_features(&system, solved.as_ref().ok().map(|(solved, _)| solved), &mut warnings)?;
         Ok(describe(&system, solved, features, warnings))
     }
 
@@ -81,17 +90,28 @@ impl Compared<'_> {
         let shares = Shares::of(&solver);
         let weights = self.function.parts.weights;
         let (exact, training_error) = system.solve_next_to(&mut solver, weights, self.expected, shares.solve)?;
-        let dimension = system.dimension(&mut solver, shares.dimension)?;
+        let diagonal = if self.holds_out_rows() { None } else { system.inverse_diagonal(&solver, shares.dimension)? };
+        let dimension = match &diagonal {
+            Some(diagonal) => system.dimension_from(diagonal),
+            None => system.dimension(&mut solver, shares.dimension)?,
+        };
         let fitted_form = system.fitted_form(&mut solver, &exact, shares.fitted_form)?;
-        Ok(Solved { exact, dimension, fitted_form, training_error })
+        Ok(Solved { exact, dimension, fitted_form, training_error, diagonal })
     }
 
-    /// What needs no exact solution: Δ between the features' kernel and the kernel, and the fresh-feature estimate.
+    /// Whether there are rows that were not fitted, to compare on.
+    fn holds_out_rows(&self) -> bool {
+        let parts = [Part::Validation, Part::Calibration, Part::Unlabelled];
+        parts[..if self.unlabelled { 3 } else { 2 }].iter().any(|part| self.run.total(*part) > 0)
+    }
+
+    /// Δ between the features' kernel and the kernel, the fresh-feature estimate, and what leaving out fitted rows tells.
     fn measure_features(
         &self,
         system: &ExactSystem,
+        solved: Option<&Solved>,
         warnings: &mut Vec<String>,
-    ) -> Result<(Option<f64>, Option<f64>), TrainError> {
+    ) -> Result<OfFeatures, TrainError> {
         let (run, parts) = (self.run, self.function.parts);
         let delta = measured_delta(parts, self.lambda, system.inputs.view(), run.threads);
         let delta = unless_unsolvable(delta, "No spectral distance to the exact kernel", warnings)?;
@@ -103,7 +123,14 @@ impl Compared<'_> {
         let equations = gram.into_normal_equations();
         let fresh = fresh_feature_error((parts, self.lambda), rows, held_out.view(), &equations, run.threads);
         let fresh = unless_unsolvable(fresh.map_err(TrainError::from), "No fresh-feature estimate", warnings)?;
-        Ok((delta, fresh.flatten()))
+        let left_out = match solved.and_then(|solved| Some((&solved.exact, solved.diagonal.as_ref()?))) {
+            Some(exact) => {
+                let found = left_out_error((parts, self.lambda), system, exact, &equations, run.threads);
+                unless_unsolvable(found.map_err(TrainError::from), "No distance on rows that are left out", warnings)?
+            }
+            None => None,
+        };
+        Ok(OfFeatures { spectral_delta: delta, fresh_features: fresh.flatten(), left_out: left_out.flatten() })
     }
 }
 
@@ -111,10 +138,11 @@ impl Compared<'_> {
 fn describe(
     system: &ExactSystem,
     solved: Result<(Solved, Distances), f64>,
-    (spectral_delta, fresh_features): (Option<f64>, Option<f64>),
+    features: OfFeatures,
     warnings: Vec<String>,
 ) -> Comparison {
-    let (Solved { exact, dimension, fitted_form, training_error }, distances) = match solved {
+    let OfFeatures { spectral_delta, fresh_features, left_out } = features;
+    let (Solved { exact, dimension, fitted_form, training_error, .. }, distances) = match solved {
         Ok(solved) => solved,
         Err(residual) => {
             let exact_krr = Some(solver::ExactSolve::of_nothing(residual, system.target_norm()));
@@ -122,7 +150,7 @@ fn describe(
             return Comparison { exact: None, kernel: None, certificate: None, fresh_features, measured, warnings };
         }
     };
-    let error = distances.error();
+    let error = distances.error().or(left_out);
     let slack = system.slack(&exact.evidence).filter(|_| distances.row_count() > 1);
     Comparison {
         exact: Some(evidence_of(&exact, Some(fitted_form), error)),

@@ -1,20 +1,53 @@
-//! How far a model is from the exact kernel method on rows that were not fitted.
+//! How far a model is from the exact kernel method on rows that were not fitted, or that are left out of the fit.
 
 use super::scored_function::ScoredFunction;
-use crate::model::{ExactScore, TargetCoding, largest_value};
-use crate::solver::ExactKrr;
+use crate::model::{ExactScore, Function, TargetCoding, largest_value};
+use crate::solver::{ExactKrr, NormalEquations, SolveError, compared_rows};
 use crate::theory::ours::certificate_scaled::scale;
 use crate::theory::{CertificateDetail, CertificateEvidence, ScaledDifferences};
+use crate::training::fit::exact_system::ExactSystem;
 use crate::training::rows::run::Run;
 use crate::training::spec::memory::BLOCK_ROWS;
 use crate::training::stage::{Stage, TrainError};
-use ndarray::{Array2, ArrayView1, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
 /// Rows that are compared at most: a part of exchangeable rows is as good.
 const COMPARED_ROWS: usize = 10_000;
 
 /// Training rows that the mean of the error bars is taken over, at most.
 const BAR_ROWS: usize = 4_096;
+
+/// A row with a leverage closer to 1 cannot be left out: rounding would decide what is left.
+const LEAST_REST: f64 = 1e-6;
+
+/// The mean of (f_s − f)² over fitted rows as if each had been left out of both fits: with nλ as it is, the residual
+/// y − f_s is then that of the whole fit over 1 − hᵢ, hᵢ = ψᵀ(G + λI)⁻¹ψ/n, and that of the exact method αᵢ over the
+/// diagonal of (K + nλI)⁻¹. Intercepts stay. None where a fit follows the target of a row whatever it is.
+pub(super) fn left_out_error(
+    (parts, lambda): (Function, f64),
+    system: &ExactSystem,
+    (exact, diagonal): (&ExactKrr, &Array1<f64>),
+    equations: &NormalEquations,
+    threads: usize,
+) -> Result<Option<f64>, SolveError> {
+    let n = system.inputs.nrows();
+    let count = n.min(compared_rows(parts.map.feature_count()));
+    // Spread over all of them, because the file may be sorted.
+    let rows: Vec<usize> = (0..count).map(|index| index * n / count).collect();
+    let features = parts.map.projector::<f64>().transform(system.inputs.select(Axis(0), &rows).view());
+    let residuals = system.centred.select(Axis(0), &rows) - features.dot(parts.weights);
+    let solved = equations.factor(lambda, threads)?.solve_columns(features.t().as_standard_layout().into_owned());
+    let mut sum = 0.0;
+    for (at, &row) in rows.iter().enumerate() {
+        let rest = 1.0 - features.row(at).dot(&solved.column(at)) / n as f64;
+        if rest < LEAST_REST || system.shift() * diagonal[row] < LEAST_REST {
+            return Ok(None);
+        }
+        let pairs = residuals.row(at).into_iter().zip(exact.coefficients.row(row));
+        sum += pairs.map(|(near, far)| (far / diagonal[row] - near / rest).powi(2)).sum::<f64>();
+    }
+    Ok((count > 0 && sum.is_finite()).then(|| sum / count as f64))
+}
 
 /// Predictions of the model and of the exact method.
 pub(super) struct Distances {

@@ -44,7 +44,7 @@ pub(crate) fn jackknife(
     };
     let (rows, left_out, pooled) = detail;
     let noisy = error.draw_variance + error.row_variance > LARGEST_VARIANCE;
-    if pooled && (noisy || error.bias_share > LARGEST_BIAS) {
+    if noisy || (pooled && error.bias_share > LARGEST_BIAS) {
         return Ok(nothing);
     }
     let (low, high) = interval_of_one_draw(error.own, error.draw_variance, error.row_variance);

@@ -199,6 +199,20 @@ impl<'a> ExactSystem<'a> {
         Ok(Estimate { value: found.value, standard_error: found.standard_error })
     }
 
+    /// The diagonal of (K + nλI)⁻¹; none where the system is not factored.
+    pub(crate) fn inverse_diagonal(
+        &self,
+        solver: &ExactSolver,
+        part: (f64, f64),
+    ) -> Result<Option<Array1<f64>>, TrainError> {
+        self.watched(part, |watch| solver.inverse_diagonal(watch))
+    }
+
+    /// s_λ = n − nλ·Tr(K + nλI)⁻¹ from that diagonal.
+    pub(crate) fn dimension_from(&self, diagonal: &Array1<f64>) -> Estimate {
+        Estimate { value: diagonal.len() as f64 - self.shift() * diagonal.sum(), standard_error: 0.0 }
+    }
+
     /// fᵀ(K + nλI)⁻¹f at f = Kα.
     pub(crate) fn fitted_form(
         &self,
@@ -251,7 +265,7 @@ impl<'a> ExactSystem<'a> {
     }
 
     /// nλ.
-    fn shift(&self) -> f64 {
+    pub(crate) fn shift(&self) -> f64 {
         self.inputs.nrows() as f64 * self.lambda
     }
 }

@@ -3,7 +3,7 @@
 use super::distance::{Distance, ERROR, ERROR_ON_EVENT, summed};
 use super::thresholds::{threshold, threshold_bernstein, threshold_printed, threshold_proof};
 use crate::theory::statement::guarantee::{Finding, Source};
-use crate::theory::statement::words::{Wording, rounded_up};
+use crate::theory::statement::words::{FORMULA_ONLY, Wording, rounded_up};
 use crate::theory::{Assumption, Evidence, Form, Guarantee, Lack};
 
 const THEOREM1: Source =
@@ -103,7 +103,10 @@ pub fn eq31(evidence: &Evidence) -> Guarantee {
                 rounded_up(value)
             ),
             comparison: format!("; the target variance is {}", rounded_up(variance)),
-            uninformative: format!("This is not below the target variance, {}.", rounded_up(variance)),
+            uninformative: format!(
+                "This is not below the target variance, {}. Use more features or a larger lambda.",
+                rounded_up(variance)
+            ),
             ..Wording::default()
         },
         ..Finding::default()
@@ -139,7 +142,7 @@ fn finding(evidence: &Evidence, failure_probability: f64, bound: Option<f64>) ->
     if let Some(b) = evidence.feature_bound {
         let need = threshold(b, n, s, event_delta);
         let text = "a large enough lambda by the formula min(b, b(l/3n + sqrt((l/3n)^2 + 2l/n))) with l = log(s/delta)";
-        let shown = if bound.is_some() { " The value shown is the result of the formula, not a bound." } else { "" };
+        let shown = if bound.is_some() { FORMULA_ONLY } else { "" };
         let remedy = format!("Use lambda ≥ {}.{shown}", rounded_up(need));
         assumptions.push(Assumption::at_least(text, evidence.ridge, need).with_remedy(remedy));
         inputs.insert("threshold_printed", threshold_printed(b, n, s, event_delta));
