@@ -62,7 +62,6 @@ fn without_held_out_rows_the_distance_is_that_of_rows_left_out() {
         let found = model.measured.exact_krr_error.unwrap();
         // The weights come from features in f32.
         assert_close(found / expected, 1.0, 1e-2, "without each row");
-        assert!(found > model.measured.training_error.unwrap(), "fitted rows follow their targets");
         assert!(model.evidence.unwrap().certificate.is_none(), "rows that were fitted certify nothing");
     }
 }
