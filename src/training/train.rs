@@ -5,7 +5,7 @@ use super::assess::comparison::{Compared, Comparison};
 use super::assess::evidence::FittedRows;
 use super::assess::scored_function::ScoredFunction;
 use super::build::ModelParts;
-use super::choose::trials::settle;
+use super::choose::sample_trials::settle;
 use super::choose::{Chosen, choose_features};
 use super::cross_validation::cross_validate;
 use super::fit::Fit;

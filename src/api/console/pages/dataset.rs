@@ -1,7 +1,7 @@
 //! One table: its quality, the roles of its columns, and its first rows.
 
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::display::{ago, bytes, count, maybe_number};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
@@ -91,7 +91,7 @@ struct ColumnRow {
     histogram: String,
 }
 
-struct Finding {
+struct FindingView {
     severity: String,
     column: String,
     detail: String,
@@ -112,10 +112,10 @@ struct DatasetPage {
     task: String,
     created: String,
     columns: Vec<ColumnRow>,
-    findings: Vec<Finding>,
+    findings: Vec<FindingView>,
     preview: Vec<Vec<String>>,
     histogram_rows: String,
-    refusal: Option<Refusal>,
+    refusal: Option<ApiRefusal>,
 }
 
 /// `GET /datasets/{id}`.
@@ -123,7 +123,7 @@ pub(in crate::api::console) async fn show(
     State(backend): State<Backend>,
     api: ApiClient,
     Id(id): Id,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     page(&backend, &api, &id, None).await
 }
 
@@ -133,7 +133,7 @@ pub(in crate::api::console) async fn change_role(
     api: ApiClient,
     Id(id): Id,
     form: FormFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let column = form.raw("column").unwrap_or_default();
     let wanted = Role::ALL.into_iter().find(|role| Some(role.name()) == form.text("role"));
     let Some(role) = wanted else { return Ok(to_dataset(&id)) };
@@ -150,7 +150,12 @@ pub(super) fn to_dataset(id: &str) -> Response {
     Redirect::to(&format!("/datasets/{}", segment(id))).into_response()
 }
 
-async fn page(backend: &Backend, api: &ApiClient, id: &str, refusal: Option<Refusal>) -> Result<Response, Refusal> {
+async fn page(
+    backend: &Backend,
+    api: &ApiClient,
+    id: &str,
+    refusal: Option<ApiRefusal>,
+) -> Result<Response, ApiRefusal> {
     let path = format!("/api/v1/datasets/{}", segment(id));
     let dataset = api.get(&path).await?;
     let preview = api.get(&format!("{path}/preview?rows={HISTOGRAM_ROWS}")).await?;
@@ -158,7 +163,7 @@ async fn page(backend: &Backend, api: &ApiClient, id: &str, refusal: Option<Refu
     let name = text(&dataset["name"]);
     let frame = Frame::load(api, backend, &name, Section::Datasets).await?;
     let column = |(index, column): (usize, &Value)| column_row(column, &dataset["task"], &rows, index);
-    let finding = |item: &Value| Finding {
+    let finding = |item: &Value| FindingView {
         severity: text(&item["severity"]),
         column: text(&item["column"]),
         detail: text(&item["detail"]),
