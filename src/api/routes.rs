@@ -3,6 +3,7 @@
 use super::AppState;
 use super::auth::authorize_route;
 use super::console::{self, Backend};
+use super::http::accept::names_html;
 use super::http::error::ApiError;
 use super::http::error_code::ErrorCode;
 use super::http::responses::compression::{compressed, compressed_predictions};
@@ -15,9 +16,9 @@ use super::resources::{
 use crate::telemetry::{PredictionRoute, Protocol};
 use axum::Router;
 use axum::handler::Handler;
-use axum::http::{Method, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::{from_fn_with_state, map_request};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -113,8 +114,12 @@ fn api_routes(state: &AppState) -> Router<AppState> {
         .layer(from_fn_with_state(state.clone(), authorize_route))
 }
 
-async fn no_such_route(uri: Uri) -> ApiError {
-    ApiError::new(ErrorCode::RouteNotFound, format!("there is no route {}", uri.path()))
+/// A browser that asks for a page gets one.
+async fn no_such_route(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    if method == Method::GET && names_html(&headers) {
+        return console::no_such_page(uri.path());
+    }
+    ApiError::new(ErrorCode::RouteNotFound, format!("there is no route {}", uri.path())).into_response()
 }
 
 async fn no_such_method(method: Method, uri: Uri) -> ApiError {

@@ -280,19 +280,7 @@ pub(super) struct ControlObserver<'a>(pub(super) &'a Control);
 
 impl Observer for ControlObserver<'_> {
     fn progress(&self, stage: Stage, fraction: f64) {
-        let stage = match stage {
-            Stage::Scale => JobStage::Scale,
-            Stage::Search => JobStage::Search,
-            Stage::Choose => JobStage::Choose,
-            Stage::Accumulate => JobStage::Accumulate,
-            Stage::Solve => JobStage::Solve,
-            Stage::Evaluate => JobStage::Evaluate,
-            Stage::Certify => JobStage::Certify,
-            Stage::Compare => JobStage::Compare,
-            Stage::CrossValidate => JobStage::CrossValidate,
-            Stage::LearningCurve => JobStage::LearningCurve,
-        };
-        self.0.progress(stage, fraction);
+        self.0.progress(JobStage::Work(stage.name()), fraction);
     }
 
     fn should_stop(&self) -> bool {

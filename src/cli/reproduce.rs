@@ -14,7 +14,7 @@ pub struct ReproduceArguments {
     /// wang-rate, wang-tightness, wang-lower, rudi-rates, elss, elss-lambda, elss-scores, few-labels, avron-delta,
     /// avron-preconditioner, avron-capped, li-features, or all.
     #[arg(value_parser = parse_experiments)]
-    experiment: Chosen,
+    experiment: ChosenExperiments,
 
     /// Folder with the public tables, as NAME.csv.gz with the target in the column 'target'.
     #[arg(long)]
@@ -43,15 +43,17 @@ pub struct ReproduceArguments {
 
 /// One experiment, or all of them.
 #[derive(Debug, Clone)]
-struct Chosen(Vec<Experiment>);
+struct ChosenExperiments(Vec<Experiment>);
 
-fn parse_experiments(text: &str) -> Result<Chosen, String> {
+fn parse_experiments(text: &str) -> Result<ChosenExperiments, String> {
     if text == "all" {
-        return Ok(Chosen(Experiment::ALL.iter().map(|(_, experiment)| *experiment).collect()));
+        return Ok(ChosenExperiments(Experiment::ALL.iter().map(|(_, experiment)| *experiment).collect()));
     }
     let found = Experiment::ALL.iter().find(|(name, _)| *name == text);
     let names = || Experiment::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    found.map(|(_, experiment)| Chosen(vec![*experiment])).ok_or_else(|| format!("must be all or one of {}", names()))
+    found
+        .map(|(_, experiment)| ChosenExperiments(vec![*experiment]))
+        .ok_or_else(|| format!("must be all or one of {}", names()))
 }
 
 /// Runs the experiments one after the other and prints what each found.

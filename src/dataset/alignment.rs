@@ -129,7 +129,7 @@ impl Rows for AlignedRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Notation, RowsInMemory, Task};
+    use crate::dataset::{RowsInMemory, Task};
 
     fn column(name: &str, levels: &[&str]) -> Column {
         let kind = if levels.is_empty() { ColumnKind::Numeric } else { ColumnKind::Categorical };
@@ -142,8 +142,7 @@ mod tests {
     }
 
     fn input(name: &str, levels: &[&str]) -> InputColumn {
-        let Column { name, kind, levels, .. } = column(name, levels);
-        InputColumn { name, kind, levels, signs: None, notation: Notation::default() }
+        InputColumn::plain(name, column(name, levels).kind, levels)
     }
 
     #[test]

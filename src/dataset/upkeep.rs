@@ -114,7 +114,7 @@ impl DatasetStore {
 fn whole_table(file: &OwnFile) -> Result<Dataset, DatasetError> {
     let refused = |detail: &str| DatasetError::Damaged { dataset: format!("'{}'", file.id), detail: detail.to_owned() };
     let dataset = Table::describe(&file.path)?;
-    let dataset = dataset.ok_or_else(|| refused("its format is too old to tell its columns"))?;
+    let dataset = dataset.ok_or_else(|| refused("its format is too old: it does not name its columns"))?;
     if dataset.id != file.id {
         return Err(refused("its file belongs to another dataset"));
     }

@@ -65,26 +65,8 @@ impl JobEngine {
 pub enum JobStage {
     /// Opens its data set.
     Start,
-    /// Computes means and variances of the columns.
-    Scale,
-    /// Searches for the bandwidth.
-    Search,
-    /// Chooses features from a pool.
-    Choose,
-    /// Sums features over the rows.
-    Accumulate,
-    /// Solves for the weights.
-    Solve,
-    /// Measures errors.
-    Evaluate,
-    /// Computes the exact kernel solution.
-    Certify,
-    /// Fits and tests one sampling after the other.
-    Compare,
-    /// Trains and tests on one fold after the other.
-    CrossValidate,
-    /// Trains and tests with fewer rows.
-    LearningCurve,
+    /// Works on a stage of this name, one of those that the work knows.
+    Work(&'static str),
     /// Stores the model and makes it available.
     Publish,
 }
@@ -94,16 +76,7 @@ impl JobStage {
     pub fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
-            Self::Scale => "scale",
-            Self::Search => "search",
-            Self::Choose => "choose",
-            Self::Accumulate => "accumulate",
-            Self::Solve => "solve",
-            Self::Evaluate => "evaluate",
-            Self::Certify => "certify",
-            Self::Compare => "compare",
-            Self::CrossValidate => "cross_validate",
-            Self::LearningCurve => "learning_curve",
+            Self::Work(name) => name,
             Self::Publish => "publish",
         }
     }

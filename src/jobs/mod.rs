@@ -22,7 +22,7 @@ mod events;
 mod priority;
 
 /// The queue and its workers.
-mod pool;
+mod worker_pool;
 
 /// What a worker thread does.
 mod worker;
@@ -36,5 +36,5 @@ pub(crate) use events::{EventId, JobEvent};
 pub(crate) use job::{Failure, Job, JobPage, JobStatus, NewJob};
 pub(crate) use journal::JobError;
 pub(crate) use kind::{JobEngine, JobKind, JobStage};
-pub(crate) use pool::{JobPool, PoolSettings, Runner};
 pub(crate) use worker::DISK_FULL;
+pub(crate) use worker_pool::{JobPool, PoolSettings, Runner};

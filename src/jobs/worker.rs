@@ -1,7 +1,7 @@
 //! What a worker thread does: take a job, run it, record how it ended.
 
 use super::control::StopReason;
-use super::pool::{JobQueue, QueueState};
+use super::worker_pool::{JobQueue, QueueState};
 use super::{Control, Failure, Job, JobError, Runner};
 use crate::telemetry::{TraceParent, continue_trace};
 use serde_json::Value;

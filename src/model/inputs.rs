@@ -168,16 +168,10 @@ impl ColumnRanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{InputColumn, Notation};
+    use crate::dataset::InputColumn;
 
     fn encoding() -> Encoding {
-        let column = |name: &str, kind, levels: &[&str]| InputColumn {
-            name: name.into(),
-            kind,
-            levels: levels.iter().map(|&level| level.into()).collect(),
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = InputColumn::plain;
         Encoding {
             columns: vec![
                 column("colour", ColumnKind::Categorical, &["green", "red"]),

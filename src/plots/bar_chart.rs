@@ -2,7 +2,7 @@
 
 use super::axis::{Range, Scale};
 use super::markup::{escaped, number, pixels};
-use super::style::{BOTTOM, HEIGHT, RIGHT, TOP, head, shortened};
+use super::style::{BOTTOM, HEIGHT, RIGHT, TOP, document, shortened};
 use std::fmt::Write;
 
 /// One bar.
@@ -38,10 +38,7 @@ const MOST: usize = 18;
 impl BarChart {
     /// The chart as one SVG document, without scripts or references to anything outside of it.
     pub fn to_svg(&self) -> String {
-        let mut svg = head(&self.title, &self.description);
-        let _ = self.write(&mut svg); // writing to a string cannot fail
-        svg.push_str("</svg>\n");
-        svg
+        document(&self.title, &self.description, |svg| self.write(svg))
     }
 
     fn write(&self, svg: &mut String) -> std::fmt::Result {

@@ -26,7 +26,7 @@ pub(super) fn pixels(value: f64) -> String {
 }
 
 /// A number as a tick or a tool tip shows it: up to four significant digits, and powers of ten where it is tiny or huge.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -34,7 +34,7 @@ pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
-    if !(-4.0..6.0).contains(&magnitude) {
+    if !(-3.0..5.0).contains(&magnitude) {
         let scientific = format!("{value:.2e}");
         let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
         let power = format!("10{}", superscript(exponent));
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let shown: Vec<String> =
-            [0.0, 20.0, 0.1, 0.123_456, 12_345.6, 1.5e-7, -0.5, 2e6].iter().map(|value| number(*value)).collect();
-        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.5×10⁻⁷", "-0.5", "2×10⁶"]);
+            [0.0, 20.0, 0.1, 0.123_456, 12_345.6, 1.5e-7, -0.5, -5e5].iter().map(|value| number(*value)).collect();
+        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.5×10⁻⁷", "-0.5", "-5×10⁵"]);
         assert_eq!((pixels(3.0), pixels(3.16)), ("3".to_owned(), "3.2".to_owned()));
     }
 }

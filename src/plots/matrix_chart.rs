@@ -1,7 +1,7 @@
 //! A table of numbers as coloured cells, such as a confusion matrix.
 
 use super::markup::{escaped, number, pixels};
-use super::style::{BOTTOM, HEIGHT, TOP, head, shortened};
+use super::style::{BOTTOM, HEIGHT, TOP, document, shortened};
 use std::fmt::Write;
 
 /// Rows and columns of one set of names.
@@ -30,10 +30,7 @@ const FOOT: f64 = 190.0;
 impl MatrixChart {
     /// The chart as one SVG document, without scripts or references to anything outside of it.
     pub fn to_svg(&self) -> String {
-        let mut svg = head(&self.title, &self.description);
-        let _ = self.write(&mut svg); // writing to a string cannot fail
-        svg.push_str("</svg>\n");
-        svg
+        document(&self.title, &self.description, |svg| self.write(svg))
     }
 
     fn write(&self, svg: &mut String) -> std::fmt::Result {
@@ -41,6 +38,9 @@ impl MatrixChart {
         let size = (BOTTOM - TOP - 10.0) / count.max(1) as f64;
         let wide = (1.6 * size).min(540.0 / count.max(1) as f64);
         let top = TOP + 10.0;
+        // Names that do not fit under their columns are numbered: cut ones could look alike.
+        let room = (wide / 8.5) as usize;
+        let is_numbered = self.names.iter().take(count).any(|name| name.chars().count() > room.max(2));
         for (row, name) in self.names.iter().take(count).enumerate() {
             let middle = top + size * (row as f64 + 0.5);
             let total: f64 = self.cells[row].iter().sum();
@@ -49,7 +49,11 @@ impl MatrixChart {
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" dominant-baseline=\"middle\">{}</text>",
                 FOOT - 10.0,
                 pixels(middle),
-                escaped(&shortened(name, 18))
+                escaped(&if is_numbered {
+                    format!("{} ({})", shortened(name, 15), row + 1)
+                } else {
+                    shortened(name, 18)
+                })
             )?;
             for (column, cell) in self.cells[row].iter().take(count).enumerate() {
                 let left = FOOT + wide * column as f64;
@@ -79,13 +83,12 @@ impl MatrixChart {
         }
         for (column, name) in self.names.iter().take(count).enumerate() {
             let middle = FOOT + wide * (column as f64 + 0.5);
-            let room = (wide / 8.5) as usize;
             writeln!(
                 svg,
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 pixels(middle),
                 pixels(top + size * count as f64 + 22.0),
-                escaped(&shortened(name, room.max(2)))
+                if is_numbered { format!("({})", column + 1) } else { escaped(name) }
             )?;
         }
         writeln!(
@@ -115,5 +118,20 @@ mod tests {
         .to_svg();
         assert_eq!(svg.matches("<rect class=\"c0\"").count(), 4);
         assert!(svg.contains("true a&amp;b, predicted c: 8") && !svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn names_that_do_not_fit_under_their_columns_are_numbered() {
+        let names: Vec<String> = (0..8).map(|index| format!("a label like the others, {index}")).collect();
+        let svg = MatrixChart {
+            title: "t".into(),
+            description: "d".into(),
+            row_label: "true".into(),
+            column_label: "predicted".into(),
+            names,
+            cells: vec![vec![1.0; 8]; 8],
+        }
+        .to_svg();
+        assert!(svg.contains(">a label like t… (8)</text>") && svg.contains(">(8)</text>"), "{svg}");
     }
 }

@@ -3,16 +3,13 @@
 /// Ticks and positions of an axis.
 mod axis;
 
-/// Lines with error bars.
-mod line_chart;
-
 /// Bars without axes, for tables.
 mod mini_bars;
 
 /// Curves without axes, for sliders.
 mod mini_curve;
 
-/// Points and lines over two axes.
+/// Points and lines over two axes, with intervals.
 mod xy_chart;
 
 /// Named bars.
@@ -32,7 +29,7 @@ mod markup;
 
 pub use axis::{Axis, Scale};
 pub use bar_chart::{Bar, BarChart};
-pub use line_chart::{LineChart, Point, Series};
+pub use markup::number as short_number;
 pub use matrix_chart::MatrixChart;
 pub use mini_bars::mini_bars;
 pub use mini_curve::mini_curve;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 pub(super) const WIDTH: f64 = 760.0;
 pub(super) const HEIGHT: f64 = 440.0;
-pub(super) const LEFT: f64 = 84.0;
+pub(super) const LEFT: f64 = 100.0;
 pub(super) const RIGHT: f64 = 736.0;
 pub(super) const TOP: f64 = 84.0;
 pub(super) const BOTTOM: f64 = 380.0;
@@ -24,8 +24,16 @@ text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}.ti
 .line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 5}.bar{fill:none;stroke-width:1.5}.dots{fill-opacity:.7;stroke:none}.faint{stroke-opacity:.35;stroke-width:1}\
 </style>\n";
 
-/// The head of a document: title and description for readers who do not see it, the style, the paper and the title.
-pub(super) fn head(title: &str, description: &str) -> String {
+/// A whole document: its head, and what `write` adds.
+pub(super) fn document(title: &str, description: &str, write: impl FnOnce(&mut String) -> std::fmt::Result) -> String {
+    let mut svg = head(title, description);
+    let _ = write(&mut svg); // writing to a string cannot fail
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// Title and description for readers who do not see it, the style, the paper and the title.
+fn head(title: &str, description: &str) -> String {
     let (title, description) = (escaped(title), escaped(description));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title desc\">\n\

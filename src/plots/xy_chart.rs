@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Range, Scale};
 use super::markup::{escaped, number, pixels};
-use super::style::{BOTTOM, HEIGHT, LEFT, RIGHT, STYLES, Sign, TOP, head, legend, mark};
+use super::style::{BOTTOM, HEIGHT, LEFT, RIGHT, STYLES, Sign, TOP, document, legend, mark, shortened};
 use std::fmt::Write;
 
 /// How a trace is drawn.
@@ -33,6 +33,11 @@ impl Spot {
     /// A value without an interval.
     pub fn plain(x: f64, y: f64) -> Self {
         Self { x, y, interval: None }
+    }
+
+    /// A value with as much to each side; 0 is no interval.
+    pub fn with_error(x: f64, y: f64, error: f64) -> Self {
+        Self { x, y, interval: (error > 0.0).then_some((y - error, y + error)) }
     }
 }
 
@@ -65,6 +70,13 @@ pub struct XyChart {
 /// Most marks of a line; more would be a blot. More marks than these alone are small, and their intervals faint.
 const MOST_MARKS: usize = 60;
 
+/// Lines with intervals are moved apart sideways by this many pixels, so that their intervals do not cover each other.
+const APART: f64 = 3.0;
+
+/// Most whole numbers that are the ticks of their axis themselves, and how far apart their labels must be.
+const MOST_OWN_TICKS: usize = 12;
+const LABEL_WIDTH: f64 = 44.0;
+
 impl XyChart {
     /// The chart as one SVG document, without scripts or references to anything outside of it.
     pub fn to_svg(&self) -> String {
@@ -78,20 +90,26 @@ impl XyChart {
         let y_values: Vec<f64> = spots().flat_map(ends).filter(|y| shown(self.y.scale, y)).collect();
         let x = Range::around(self.x.scale, x_values.iter().copied());
         let y = Range::around(self.y.scale, y_values.iter().copied());
-        let mut svg = head(&self.title, &self.description);
         let sign = |trace: &Trace| match trace.drawing {
             Drawing::Line | Drawing::Marks => Sign::Mark,
             Drawing::Curve => Sign::Line,
             Drawing::Reference => Sign::Dashes,
         };
         let names: Vec<(&str, Sign)> = self.traces.iter().map(|trace| (trace.name.as_str(), sign(trace))).collect();
-        svg.push_str(&legend(&names));
-        let _ = self.write_axes(&mut svg, (&x, &x_values), (&y, &y_values)); // writing to a string cannot fail
-        for (index, trace) in self.traces.iter().enumerate() {
-            let _ = write_trace(&mut svg, index, trace, &x, &y);
-        }
-        svg.push_str("</svg>\n");
-        svg
+        let legend = legend(&names);
+        let has_bars =
+            |trace: &&Trace| trace.drawing == Drawing::Line && trace.spots.iter().any(|spot| spot.interval.is_some());
+        let (barred, mut seen) = (self.traces.iter().filter(has_bars).count() as f64, 0.0);
+        document(&self.title, &self.description, |svg| {
+            svg.push_str(&legend);
+            self.write_axes(svg, (&x, &x_values), (&y, &y_values))?;
+            for (index, trace) in self.traces.iter().enumerate() {
+                let aside = if has_bars(&trace) { APART * (seen - (barred - 1.0) / 2.0) } else { 0.0 };
+                seen += f64::from(u8::from(has_bars(&trace)));
+                write_trace(svg, (index, aside), trace, &x, &y)?;
+            }
+            Ok(())
+        })
     }
 
     fn write_axes(&self, svg: &mut String, x: (&Range, &[f64]), y: (&Range, &[f64])) -> std::fmt::Result {
@@ -105,9 +123,15 @@ impl XyChart {
                 number(tick)
             )?;
         }
-        for tick in ticks(self.x.scale, x.0, x.1, 8) {
-            let at = pixels(horizontal(x.0, tick));
+        let mut last = f64::NEG_INFINITY;
+        for tick in own_ticks(x.1).unwrap_or_else(|| ticks(self.x.scale, x.0, x.1, 8)) {
+            let place = horizontal(x.0, tick);
+            let at = pixels(place);
             writeln!(svg, "<path class=\"axis\" d=\"M{at} {BOTTOM}v5\"/>")?;
+            if place - last < LABEL_WIDTH {
+                continue;
+            }
+            last = place;
             writeln!(
                 svg,
                 "<text class=\"muted\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
@@ -122,15 +146,21 @@ impl XyChart {
              <text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             f64::midpoint(LEFT, RIGHT),
             HEIGHT - 12.0,
-            escaped(&self.x.label),
+            escaped(&shortened(&self.x.label, 80)),
             f64::midpoint(TOP, BOTTOM),
-            escaped(&self.y.label)
+            escaped(&shortened(&self.y.label, 42))
         )
     }
 }
 
-fn write_trace(svg: &mut String, index: usize, trace: &Trace, x: &Range, y: &Range) -> std::fmt::Result {
-    let place = |across: f64, up: f64| (horizontal(x, across), vertical(y, up));
+fn write_trace(
+    svg: &mut String,
+    (index, aside): (usize, f64),
+    trace: &Trace,
+    x: &Range,
+    y: &Range,
+) -> std::fmt::Result {
+    let place = |across: f64, up: f64| (horizontal(x, across) + aside, vertical(y, up));
     let is_shown = |spot: &&Spot| {
         let (across, down) = place(spot.x, spot.y);
         across.is_finite() && down.is_finite()
@@ -149,7 +179,7 @@ fn write_trace(svg: &mut String, index: usize, trace: &Trace, x: &Range, y: &Ran
     let is_crowded = shown.len() > MOST_MARKS;
     let is_value = trace.drawing != Drawing::Reference;
     for (spot, (low, high)) in shown.iter().filter(|_| is_value).filter_map(|spot| Some((spot, spot.interval?))) {
-        let across = horizontal(x, spot.x);
+        let (across, _) = place(spot.x, spot.y);
         let (low, high) = (pixels(vertical(y, low).min(BOTTOM)), pixels(vertical(y, high).max(TOP)));
         let (left, right, at) = (pixels(across - 4.0), pixels(across + 4.0), pixels(across));
         if is_crowded {
@@ -169,10 +199,21 @@ fn write_trace(svg: &mut String, index: usize, trace: &Trace, x: &Range, y: &Ran
             writeln!(svg, "<circle class=\"dots\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>", pixels(across), pixels(down))?;
             continue;
         }
-        let tip = escaped(&format!("{}: {} at {}", trace.name, number(spot.y), number(spot.x)));
+        let ends = spot.interval.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
+        let tip = format!("{}: {}{} at {}", trace.name, number(spot.y), ends.unwrap_or_default(), number(spot.x));
+        let tip = escaped(&tip);
         writeln!(svg, "<path class=\"dots\" d=\"{}\"><title>{tip}</title></path>", mark(index, across, down))?;
     }
     writeln!(svg, "</g>")
+}
+
+/// The values themselves, where they are a few whole numbers such as counts.
+fn own_ticks(values: &[f64]) -> Option<Vec<f64>> {
+    let mut distinct = values.to_vec();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    let whole = distinct.iter().all(|value| (0.0..1e5).contains(value) && value.fract() == 0.0);
+    (whole && (1..=MOST_OWN_TICKS).contains(&distinct.len())).then_some(distinct)
 }
 
 /// Round values on an axis: powers of ten, with round values between them if there are few, where ratios are distances.
@@ -226,6 +267,7 @@ mod tests {
         let diagonal = Trace { name: "equal".into(), drawing: Drawing::Reference, spots };
         let svg = chart(Scale::Linear, vec![line, diagonal]).to_svg();
         assert_eq!((svg.matches("<title>").count(), svg.matches("class=\"bar\"").count()), (2, 1), "{svg}");
+        assert!(svg.contains("<title>one &amp; two: 2 (1 to 3) at 1</title>"), "{svg}");
         assert!(svg.contains("one &amp; two") && svg.contains("A &lt;b&gt;") && svg.contains("dashed"));
     }
 
@@ -245,5 +287,34 @@ mod tests {
         assert!(close.contains(">0.98</text>"), "close values have ticks too: {close}");
         let empty = chart(Scale::Linear, vec![]).to_svg();
         assert!(empty.ends_with("</svg>\n") && !empty.contains("NaN"));
+    }
+
+    #[test]
+    fn counts_are_their_own_ticks_and_intervals_stand_side_by_side() {
+        let line = |name: &str, up: f64| {
+            let spots = [20.0, 50.0, 52.0, 1000.0].map(|x| Spot::with_error(x, up, 0.5)).to_vec();
+            Trace { name: name.into(), drawing: Drawing::Line, spots }
+        };
+        let svg = chart(Scale::Logarithmic, vec![line("one", 1.0), line("two", 1.5)]).to_svg();
+        for (tick, count) in [("20", 1), ("50", 1), ("52", 0), ("1000", 1), ("100", 0)] {
+            assert_eq!(svg.matches(&format!("text-anchor=\"middle\">{tick}</text>")).count(), count, "{tick}: {svg}");
+        }
+        let bars: Vec<f64> = svg
+            .split("class=\"bar\" d=\"M")
+            .skip(1)
+            .map(|path| path.split(' ').next().unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(bars.len(), 8);
+        assert!((bars[4] - bars[0] - APART).abs() < 0.11, "{bars:?}");
+    }
+
+    #[test]
+    fn an_interval_that_reaches_below_zero_ends_at_the_axis_of_ratios() {
+        let spots = vec![Spot::with_error(10.0, 1.0, 2.0), Spot::with_error(100.0, 3.0, 0.5)];
+        let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        assert!(svg.contains(&format!(" {BOTTOM}V")) && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let spots = vec![Spot::with_error(20.0, f64::INFINITY, f64::NAN)];
+        let none = chart(Scale::Linear, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        assert!(none.ends_with("</svg>\n") && !none.contains("NaN") && !none.contains("inf"), "{none}");
     }
 }

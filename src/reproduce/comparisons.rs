@@ -25,7 +25,7 @@ enum Source {
 
 /// What is on the x axis of a figure.
 #[derive(Clone, Copy, PartialEq)]
-enum Axis {
+enum Varied {
     Features,
     LabelsPerClass,
     ScoreLambda,
@@ -37,7 +37,7 @@ pub(super) struct Comparisons {
     tables: &'static [(&'static str, Source)],
     learners: &'static [&'static str],
     samplings: &'static [&'static str],
-    axis: Axis,
+    axis: Varied,
     places: &'static [f64],
     quick_places: &'static [f64],
     /// Of every fit that does not say otherwise.
@@ -64,7 +64,7 @@ pub(super) const ELSS: Comparisons = Comparisons {
     ],
     learners: &[""],
     samplings: &["plain", "elss1", "elss2", "lkrf", "eerf", "pooled_ridge"],
-    axis: Axis::Features,
+    axis: Varied::Features,
     places: &[20.0, 40.0, 60.0, 80.0, 100.0],
     quick_places: &[20.0, 60.0],
     features: 100,
@@ -78,7 +78,7 @@ pub(super) const ELSS_LAMBDA: Comparisons = Comparisons {
                scores uniform.",
     tables: &[("california", Source::Numbers("california_housing")), ("cpusmall", Source::Numbers("cpusmall"))],
     samplings: &["elss1", "elss2"],
-    axis: Axis::ScoreLambda,
+    axis: Varied::ScoreLambda,
     places: &[1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 1.0, 1e2],
     quick_places: &[1e-9, 1e-4, 1e2],
     features: 50,
@@ -90,7 +90,7 @@ pub(super) const FEW_LABELS: Comparisons = Comparisons {
                than logistic regression on the inputs themselves.",
     tables: &[SEIZURE, ADULT],
     samplings: &["plain", "elss1", "elss2", "linear"],
-    axis: Axis::LabelsPerClass,
+    axis: Varied::LabelsPerClass,
     places: &[5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0],
     quick_places: &[5.0, 50.0],
     features: 25,
@@ -142,12 +142,12 @@ impl Comparisons {
             spec["features"]["pool_lambda"] = json!(lambda);
         }
         let counts: Vec<u64> = self.places(settings).iter().map(|x| *x as u64).collect();
-        let features = if self.axis == Axis::Features { counts.clone() } else { vec![self.features] };
+        let features = if self.axis == Varied::Features { counts.clone() } else { vec![self.features] };
         let rows = settings.size(self.rows, 500);
         let mut request = json!({
             "samplings": self.samplings, "features": features, "repeats": 1, "test_fraction": 0.2, "rows": rows, "spec": spec,
         });
-        if self.axis == Axis::LabelsPerClass {
+        if self.axis == Varied::LabelsPerClass {
             request["labels_per_class"] = json!(counts);
         }
         request
@@ -203,7 +203,7 @@ impl Study for Comparisons {
                 continue;
             }
             let file = source.read(settings)?;
-            let by_lambda = self.axis == Axis::ScoreLambda;
+            let by_lambda = self.axis == Varied::ScoreLambda;
             let mut units: Vec<(u64, Option<f64>)> =
                 missing.iter().map(|key| (key.repeat, by_lambda.then_some(key.x))).collect();
             units.sort_by(|a, b| f64::total_cmp(&a.1.unwrap_or(0.0), &b.1.unwrap_or(0.0)).then(a.0.cmp(&b.0)));
@@ -220,9 +220,9 @@ impl Study for Comparisons {
     fn findings(&self, settings: &Settings, book: &Book) -> Findings {
         let places = self.places(settings);
         let label = match self.axis {
-            Axis::Features => "features",
-            Axis::LabelsPerClass => "labels per class",
-            Axis::ScoreLambda => "λ of the scores",
+            Varied::Features => "features",
+            Varied::LabelsPerClass => "labels per class",
+            Varied::ScoreLambda => "λ of the scores",
         };
         let (mut text, mut charts) = (String::new(), Vec::new());
         let (mut compared, mut better, mut worse, mut is_expected) = (0, 0, 0, true);
@@ -231,7 +231,7 @@ impl Study for Comparisons {
             let columns: Vec<Vec<(f64, Mean)>> = self.samplings.iter().map(of).collect();
             let first = |place: usize| columns[0][place].1.value;
             let last = places.len() - 1;
-            if self.axis == Axis::ScoreLambda {
+            if self.axis == Varied::ScoreLambda {
                 is_expected &= (1..last).any(|place| first(place) < first(0).max(first(last)));
             }
             for (place, x) in places.iter().enumerate() {
@@ -241,7 +241,7 @@ impl Study for Comparisons {
                 compared += 1;
                 better += usize::from(difference.value < -2.0 * difference.error);
                 worse += usize::from(difference.value > 2.0 * difference.error);
-                is_expected &= self.axis == Axis::ScoreLambda || place == 0 || first(place) <= first(0);
+                is_expected &= self.axis == Varied::ScoreLambda || place == 0 || first(place) <= first(0);
             }
             let row = |(index, x): (usize, &f64)| {
                 let cells = columns.iter().map(|column| column[index].1.text());

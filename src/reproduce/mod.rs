@@ -44,7 +44,7 @@ mod comparisons;
 mod elss_scores;
 
 use crate::linalg;
-use crate::plots::LineChart;
+use crate::plots::XyChart;
 use crate::solver::{Interrupted, SolveError};
 use crate::training::{Observer, TrainError};
 use book::{Book, Key};
@@ -189,7 +189,7 @@ pub struct Findings {
     /// What was expected and what was found, with tables, in Markdown.
     pub text: String,
     /// Charts with the ends of their file names.
-    pub charts: Vec<(String, LineChart)>,
+    pub charts: Vec<(String, XyChart)>,
     /// Whether the effect that the paper reports has the sign that it reports.
     pub as_expected: bool,
 }

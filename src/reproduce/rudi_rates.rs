@@ -17,7 +17,7 @@ use ndarray::{Array1, Array2, Axis, s};
 use std::f64::consts::{SQRT_2, TAU};
 
 /// A problem of R: r, γ, the orders of kernel and target. ε of the target's order is 0, so that both are whole numbers.
-struct Problem {
+struct SplineProblem {
     name: &'static str,
     r: f64,
     gamma: f64,
@@ -25,9 +25,9 @@ struct Problem {
     target: i32,
 }
 
-static PROBLEMS: [Problem; 2] = [
-    Problem { name: "r=11/16 gamma=1/8", r: 11.0 / 16.0, gamma: 1.0 / 8.0, kernel: 8, target: 6 },
-    Problem { name: "r=7/8 gamma=1/4", r: 7.0 / 8.0, gamma: 1.0 / 4.0, kernel: 4, target: 4 },
+static PROBLEMS: [SplineProblem; 2] = [
+    SplineProblem { name: "r=11/16 gamma=1/8", r: 11.0 / 16.0, gamma: 1.0 / 8.0, kernel: 8, target: 6 },
+    SplineProblem { name: "r=7/8 gamma=1/4", r: 7.0 / 8.0, gamma: 1.0 / 4.0, kernel: 4, target: 4 },
 ];
 const FULL: [f64; 5] = [1_000.0, 1_778.0, 3_162.0, 5_623.0, 10_000.0];
 const QUICK: [f64; 3] = [500.0, 1_500.0, 4_500.0];
@@ -45,9 +45,10 @@ const SMALLEST_EXPONENT: i32 = -6;
 pub(super) struct RudiRates;
 
 /// Every problem with every noise, and its name.
-fn cases() -> Vec<(&'static Problem, f64, String)> {
-    let of_problem =
-        |problem: &'static Problem| NOISES.map(|noise| (problem, noise, format!("{} noise={noise}", problem.name)));
+fn cases() -> Vec<(&'static SplineProblem, f64, String)> {
+    let of_problem = |problem: &'static SplineProblem| {
+        NOISES.map(|noise| (problem, noise, format!("{} noise={noise}", problem.name)))
+    };
     PROBLEMS.iter().flat_map(of_problem).collect()
 }
 
@@ -126,7 +127,7 @@ impl Study for RudiRates {
     }
 }
 
-impl Problem {
+impl SplineProblem {
     /// Of risk, λ and features, with α = γ.
     fn exponents(&self) -> [f64; 3] {
         let regularity = Regularity { source: self.r, capacity: self.gamma, leverage: self.gamma };

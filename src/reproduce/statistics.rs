@@ -1,7 +1,7 @@
 //! Means, standard errors and slopes on logarithmic axes.
 
 use super::book::Book;
-use crate::plots::{Axis, LineChart, Point, Scale, Series};
+use crate::plots::{Axis, Drawing, Scale, Spot, Trace, XyChart};
 use std::fmt::Write;
 
 /// A mean with its standard error.
@@ -51,17 +51,17 @@ pub(super) fn means(book: &Book, case: &str, places: &[f64], quantity: &str) -> 
 }
 
 /// A line of a chart.
-pub(super) fn series(name: &str, points: &[(f64, Mean)]) -> Series {
-    let points = points.iter().map(|(x, mean)| Point { x: *x, y: mean.value, error: mean.error });
-    Series { name: name.to_owned(), points: points.collect() }
+pub(super) fn series(name: &str, points: &[(f64, Mean)]) -> Trace {
+    let spots = points.iter().map(|(x, mean)| Spot::with_error(*x, mean.value, mean.error));
+    Trace { name: name.to_owned(), drawing: Drawing::Line, spots: spots.collect() }
 }
 
 /// A chart of means with bars of one standard error; both axes are logarithmic.
-pub(super) fn chart(title: &str, x: &str, y: &str, series: Vec<Series>) -> LineChart {
+pub(super) fn chart(title: &str, x: &str, y: &str, traces: Vec<Trace>) -> XyChart {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Logarithmic };
-    let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
+    let names: Vec<&str> = traces.iter().map(|trace| trace.name.as_str()).collect();
     let description = format!("Means with bars of one standard error for {}.", names.join("; "));
-    LineChart { title: title.to_owned(), description, x: axis(x), y: axis(y), series }
+    XyChart { title: title.to_owned(), description, x: axis(x), y: axis(y), traces }
 }
 
 /// A Markdown table.

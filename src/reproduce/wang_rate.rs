@@ -69,7 +69,7 @@ impl Study for WangRate {
             for (name, shape) in KERNELS {
                 if missing(book, &format!("{set} {name} ")) {
                     let kernel = at_mean_distance(shape, training.inputs.view());
-                    let problem = Problem::new(kernel, &training, &test, settings, book)?;
+                    let problem = ExactCase::new(kernel, &training, &test, settings, book)?;
                     problem.measure(&format!("{set} {name}"), settings, book)?;
                 }
             }
@@ -135,7 +135,7 @@ impl Study for WangRate {
 }
 
 /// One table and kernel, with the exact solution at each λ.
-struct Problem<'a> {
+struct ExactCase<'a> {
     kernel: Kernel,
     training: &'a Numbers,
     test: &'a Array2<f64>,
@@ -151,7 +151,7 @@ struct Solved {
     dimension: f64,
 }
 
-impl<'a> Problem<'a> {
+impl<'a> ExactCase<'a> {
     fn new(
         kernel: Kernel,
         training: &'a Numbers,

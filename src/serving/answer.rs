@@ -1,4 +1,4 @@
-//! Predictions with the outputs that were asked for, written as JSON here and as columns in [`super::columns`].
+//! Predictions with the outputs that were asked for, written as JSON here and as columns in [`super::answer_columns`].
 
 use super::flags::Warning;
 use super::{Output, Outputs, RowFlags};

@@ -25,7 +25,7 @@ mod outputs;
 mod answer;
 
 /// Answers as flat columns, for CSV and Arrow.
-mod columns;
+mod answer_columns;
 
 /// JSON, JSON lines, CSV and Arrow.
 mod formats;
@@ -41,5 +41,5 @@ pub use row_locations::RowLocations;
 pub use runtime::batcher::{BatchError, BatchLimits, Batcher};
 pub use runtime::input_drift::{ColumnDrift, DriftReport, InputDrift};
 pub use runtime::model_cache::{ModelCache, ModelCacheError, ReadyModel};
-pub use runtime::pool::PredictionPool;
+pub use runtime::prediction_pool::PredictionPool;
 pub use runtime::warm_up::{NotReady, make_ready};

@@ -26,11 +26,11 @@ pub use classifier::{
 };
 pub use exact::{
     DENSE_ROWS, Dimension, ExactKrr, ExactProblem, ExactSolve, ExactSolver, FeatureSource, KernelFit, KernelPath,
-    PROBES, Preconditioner, Trial, Watch, kernel_gradients, spectral_delta,
+    PROBES, Preconditioner, PreconditionerTrial, Watch, kernel_gradients, spectral_delta,
 };
-pub use pool::alignment::{aligned_weights, norms_of_draws};
 pub use pool::elimination::{NeededDraws, needed_draws};
 pub use pool::leverages::ridge_leverages;
+pub use pool::target_alignment::{aligned_weights, norms_of_draws};
 pub use ridge::block_gram::{BlockGram, BlockPlan, blocks_at_once};
 pub use ridge::draw_error::DrawError;
 pub use ridge::fresh_sums::{FreshInfluences, FreshSums};

@@ -10,12 +10,12 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// What changes with a file: its identity, its size and its time of change, to the nanosecond. None if it is not there.
-type Stamp = Option<(u64, u64, i64, i64)>;
+type FileStamp = Option<(u64, u64, i64, i64)>;
 
 /// Files, as they were before they were read.
 pub struct WatchedFiles {
     paths: Vec<PathBuf>,
-    seen: Vec<Stamp>,
+    seen: Vec<FileStamp>,
 }
 
 impl WatchedFiles {
@@ -52,7 +52,7 @@ fn later<T>(value: &Weak<T>) -> Option<Arc<T>> {
     value.upgrade()
 }
 
-fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
+fn stamps(paths: &[PathBuf]) -> Vec<FileStamp> {
     let stamp = |path: &PathBuf| {
         let file = Path::metadata(path).ok()?;
         Some((file.ino(), file.size(), file.ctime(), file.ctime_nsec()))

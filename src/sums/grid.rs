@@ -1,9 +1,14 @@
 //! Numbers rounded to multiples of a power of two, as integers.
 
+use std::ops::Neg;
+
 /// Integers that count multiples of a unit.
-pub trait GridInt: Copy + Default + PartialEq + Send + Sync {
+pub trait GridInt: Copy + Default + Ord + Neg<Output = Self> + Send + Sync {
     /// No sum exceeds 2 to this power; the bit above it shows one that does.
     const LIMIT: i32;
+
+    /// 2 to the power [`LIMIT`](Self::LIMIT).
+    const MOST: Self;
 
     /// The nearest integer, ties to even, of a number of at most 2 to the power [`LIMIT`](Self::LIMIT).
     fn rounded(value: f64) -> Self;
@@ -13,7 +18,9 @@ pub trait GridInt: Copy + Default + PartialEq + Send + Sync {
     fn plus(self, other: Self) -> Self;
 
     /// Whether it is within the limit.
-    fn fits(self) -> bool;
+    fn fits(self) -> bool {
+        (-Self::MOST..=Self::MOST).contains(&self)
+    }
 
     /// The nearest number.
     fn to_f64(self) -> f64;
@@ -34,6 +41,7 @@ const FINE: f64 = 1.5 * (1_u64 << 52) as f64;
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
 impl GridInt for i64 {
     const LIMIT: i32 = 62;
+    const MOST: Self = 1 << Self::LIMIT;
 
     /// Vectors of AVX2 have no conversion to 64 bits. The high and the low half are each read from the bits of a sum; the
     /// number minus its high half has no rounding error.
@@ -51,10 +59,6 @@ impl GridInt for i64 {
         self.wrapping_add(other)
     }
 
-    fn fits(self) -> bool {
-        self.unsigned_abs() <= 1 << Self::LIMIT
-    }
-
     fn to_f64(self) -> f64 {
         self as f64
     }
@@ -63,6 +67,7 @@ impl GridInt for i64 {
 #[allow(clippy::inline_always)] // as for i64
 impl GridInt for i128 {
     const LIMIT: i32 = 126;
+    const MOST: Self = 1 << Self::LIMIT;
 
     #[inline(always)]
     fn rounded(value: f64) -> Self {
@@ -74,10 +79,6 @@ impl GridInt for i128 {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
         self.wrapping_add(other)
-    }
-
-    fn fits(self) -> bool {
-        self.unsigned_abs() <= 1 << Self::LIMIT
     }
 
     fn to_f64(self) -> f64 {

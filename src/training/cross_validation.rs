@@ -7,7 +7,7 @@ use super::rows::parting::SplitKeys;
 use super::rows::run::Run;
 use super::stage::{Clock, Observer, Stage, TrainError};
 use super::train::{Repetitions, Resources, train_on};
-use super::{GuaranteeSpec, LambdaRule, TrainSpec};
+use super::{LambdaRule, TrainSpec};
 use crate::dataset::{Part, Rows, Schema, Task};
 use crate::model::{CrossValidation, FittedModel, Fold};
 
@@ -51,7 +51,7 @@ pub(super) fn cross_validate(
     Ok(Some(CrossValidation { folds }))
 }
 
-/// The spec without what only the final model needs. Validation rows are held out only where λ is searched on them.
+/// The spec of the training on all folds but one. Validation rows are held out only where λ is searched on them.
 fn of_a_fold(spec: &TrainSpec, task: Task) -> TrainSpec {
     let searched = spec.learner_for(task).loss().is_some() && spec.lambda == LambdaRule::Search;
     TrainSpec {
@@ -60,13 +60,7 @@ fn of_a_fold(spec: &TrainSpec, task: Task) -> TrainSpec {
             Task::Regression => 0.0,
             Task::Classification => spec.held_out(task).calibration,
         }),
-        error_bars: false,
-        updatable: false,
-        explanations: false,
-        cross_validation: None,
-        learning_curve: false,
-        guarantees: GuaranteeSpec { exact_rows: 0, ..spec.guarantees },
-        ..spec.clone()
+        ..spec.of_a_repetition()
     }
 }
 

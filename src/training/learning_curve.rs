@@ -1,12 +1,12 @@
 //! The error on held-out rows by the number of training rows: the same training again on fewer of them.
 
+use super::TrainSpec;
 use super::cross_validation::Within;
 use super::rows::parted_rows::PartedRows;
 use super::rows::parting::SplitKeys;
 use super::rows::run::Run;
 use super::stage::{Clock, Observer, Stage, TrainError};
 use super::train::{Repetitions, Resources, train_on};
-use super::{GuaranteeSpec, TrainSpec};
 use crate::dataset::{Part, Rows, Schema, thin};
 use crate::model::{Fold, LearningCurve};
 
@@ -29,7 +29,7 @@ pub(super) fn learning_curve(
     if !spec.learning_curve {
         return Ok(None);
     }
-    let spec = &of_a_point(spec);
+    let spec = &spec.of_a_repetition();
     let groups: Vec<Option<u32>> = match keys {
         SplitKeys::Classes(classes) => {
             classes.iter().zip(parts).map(|(class, part)| class.filter(|_| fits(*part))).collect()
@@ -64,17 +64,4 @@ pub(super) fn learning_curve(
 
 fn fits(part: Part) -> bool {
     part == Part::Training
-}
-
-/// The spec without what only the final model needs.
-fn of_a_point(spec: &TrainSpec) -> TrainSpec {
-    TrainSpec {
-        error_bars: false,
-        updatable: false,
-        explanations: false,
-        cross_validation: None,
-        learning_curve: false,
-        guarantees: GuaranteeSpec { exact_rows: 0, ..spec.guarantees },
-        ..spec.clone()
-    }
 }

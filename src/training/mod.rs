@@ -52,7 +52,7 @@ mod partial;
 mod located;
 
 pub use assess::recertify::recertify;
-pub use compare::{CompareSpec, Comparison, Repetition, Summary, Trial, compare, estimate_comparison};
+pub use compare::{CompareSpec, Comparison, Repetition, SamplingSummary, Trial, compare, estimate_comparison};
 pub(crate) use fit::bandwidth::mean_absolute_difference;
 pub use located::{
     CHUNK_ROWS, Chunk, Engine, FileColumn, LocatedTable, PassKind, PassSums, PassTask, estimate_located_memory,

@@ -1,6 +1,6 @@
 //! Everything that a training chooses before it fits: scaling, kernel, features, λ, and which of two learners.
 
-use super::choose::trials::settle;
+use super::choose::sample_trials::settle;
 use super::choose::{Chosen, choose_features};
 use super::fit::choosing_rows::ChoosingRows;
 use super::fit::exact_choice::ExactAlternative;

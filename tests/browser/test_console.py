@@ -165,6 +165,12 @@ def shoot(driver, width, name):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 600})
     # The rules of axe scroll what they look at.
     driver.execute_script("for (const part of document.querySelectorAll('.scroll')) part.scrollLeft = 0; scrollTo(0, 0)")
+    if width < 600:
+        scrolled = driver.execute_script(
+            "return [...document.querySelectorAll('.scroll:has(> .stack)')].filter((part) => part.scrollWidth > part.clientWidth)"
+            ".map((part) => part.getAttribute('aria-label'))"
+        )
+        assert scrolled == [], f"{name}: lists that are cut at the edge: {scrolled}"
     height, found = driver.execute_script("return [document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
     assert found <= width, f"{name} is {found} pixels wide in a window of {width}"
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 6000), "deviceScaleFactor": 1, "mobile": width < 600})
@@ -222,10 +228,12 @@ def test_every_page_can_be_read_by_everybody(service, dark):
     scheme = "dark" if dark else "light"
     with browser(dark=dark) as driver:
         for width in (360, 1440):
-            for page in PAGES:
+            for page in [*PAGES, "/models/none", "/nowhere", "/docs?q=nowheretobefound"]:
                 driver.get(service + page)
                 check_accessible(driver)
-                shoot(driver, width, f"empty-{page.strip('/') or 'start'}-{width}-{scheme}")
+                shoot(driver, width, f"empty-{page.strip('/').replace('/', '-').split('=')[0] or 'start'}-{width}-{scheme}")
+        missing = complaints(driver)
+        assert missing and all("404" in entry["message"] for entry in missing), missing
         name = "a-very-long-name-of-a-model-that-somebody-has-made-up-0123456789"
         upload(driver, service, "A very long name of a table " + "that_has_no_spaces_at_all_" * 4)
         dataset = driver.current_url

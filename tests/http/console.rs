@@ -64,6 +64,22 @@ async fn every_page_answers_with_and_without_data() {
 }
 
 #[tokio::test]
+async fn a_browser_gets_a_page_where_there_is_none_and_a_program_a_problem() {
+    let service = Service::start();
+    let ask = |method: &'static str, accept: &'static str| {
+        let request = Request::builder().method(method).uri("/no%3Cb%3Ewhere").header("accept", accept);
+        service.send(request.body(Body::empty()).unwrap())
+    };
+    let page = ask("GET", "text/html,application/xhtml+xml,*/*;q=0.8").await;
+    assert_eq!((page.status, page.header("content-type")), (404, "text/html; charset=utf-8"), "{}", page.text());
+    assert!(page.text().contains("There is nothing at /no%3Cb%3Ewhere."), "{}", page.text());
+    assert!(page.header("content-security-policy").contains("default-src 'none'"));
+    for (method, accept) in [("GET", "*/*"), ("GET", "application/json, text/html;q=0"), ("PUT", "text/html")] {
+        ask(method, accept).await.refused(404, "route_not_found");
+    }
+}
+
+#[tokio::test]
 async fn forms_train_and_switch_aliases_without_script() {
     let service = Service::start();
     let token = token(&service.get("/").await);

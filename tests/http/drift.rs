@@ -43,7 +43,8 @@ async fn requests_are_compared_with_the_fitted_rows() {
         page.contains("in &#39;x&#39;, &#39;colour&#39;") || page.contains("in &#x27;x&#x27;, &#x27;colour&#x27;"),
         "{page}"
     );
-    service.get(&format!("{DRIFT}?x=1")).await.refused(422, "unknown_parameter");
+    let refused = service.get(&format!("{DRIFT}?x=1")).await.refused(422, "unknown_parameter");
+    assert!(refused.to_string().contains("unknown parameter; this path takes none"), "{refused}");
 }
 
 #[tokio::test]

@@ -232,9 +232,9 @@ async fn numbers_of_a_classifier_are_those_of_its_report_and_the_rest_says_why_n
     let precision = data(&service, "/api/v1/models/kinds/plots/precision-recall").await;
     let classes = report["classes"].as_array().unwrap();
     let held_out = |index: usize| classes[index]["validation_rows"].as_f64().unwrap();
-    let guess = precision.iter().find(|row| row[0] == "Guess").unwrap();
+    let guess = precision.iter().find(|row| row[0] == "Random guess").unwrap();
     assert_eq!(guess[2].as_f64().unwrap(), held_out(1) / (held_out(0) + held_out(1)), "{classes:?}");
-    let last = precision.iter().rfind(|row| row[0] != "Guess").unwrap();
+    let last = precision.iter().rfind(|row| row[0] != "Random guess").unwrap();
     assert_eq!((&last[1], &last[2]), (&json!(1.0), &guess[2]), "without a threshold every row is found");
 
     let listed = service.get("/api/v1/models/kinds/plots").await.ok(200);

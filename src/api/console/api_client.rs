@@ -1,6 +1,7 @@
 //! Requests to the API on behalf of a reader, in this process.
 
 use super::backend::Backend;
+use super::display::sentence;
 use super::session::key_of;
 use crate::api::http::connections::{ClientAddress, Handler};
 use crate::api::http::error::ApiError;
@@ -26,7 +27,7 @@ pub(super) struct ApiClient {
 
 /// Why the API refused.
 #[derive(Debug, Clone)]
-pub(super) struct Refusal {
+pub(super) struct ApiRefusal {
     pub(super) status: StatusCode,
     pub(super) title: String,
     pub(super) detail: String,
@@ -58,17 +59,17 @@ impl ApiClient {
         self.key.as_ref().and_then(|key| key.to_str().ok())
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Refusal> {
+    pub(super) async fn get(&self, path: &str) -> Result<Value, ApiRefusal> {
         read(self.send(Method::GET, path, HeaderMap::new(), Body::empty()).await).await
     }
 
-    pub(super) async fn send_json(&self, method: Method, path: &str, body: &Value) -> Result<Value, Refusal> {
+    pub(super) async fn send_json(&self, method: Method, path: &str, body: &Value) -> Result<Value, ApiRefusal> {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         read(self.send(method, path, headers, Body::from(body.to_string())).await).await
     }
 
     /// Without a body.
-    pub(super) async fn call(&self, method: Method, path: &str) -> Result<Value, Refusal> {
+    pub(super) async fn call(&self, method: Method, path: &str) -> Result<Value, ApiRefusal> {
         read(self.send(method, path, HeaderMap::new(), Body::empty()).await).await
     }
 
@@ -91,10 +92,10 @@ impl ApiClient {
 }
 
 /// The body of an answer, or why there is none.
-pub(super) async fn read(response: Response) -> Result<Value, Refusal> {
+pub(super) async fn read(response: Response) -> Result<Value, ApiRefusal> {
     let (parts, body) = response.into_parts();
     let status = parts.status;
-    let refused = |title: &str, detail: String| Refusal {
+    let refused = |title: &str, detail: String| ApiRefusal {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         title: title.to_owned(),
         detail,
@@ -112,13 +113,13 @@ pub(super) async fn read(response: Response) -> Result<Value, Refusal> {
     if status.is_success() { Ok(value) } else { Err(refusal(status, &value)) }
 }
 
-fn refusal(status: StatusCode, problem: &Value) -> Refusal {
+fn refusal(status: StatusCode, problem: &Value) -> ApiRefusal {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let problems = problem["errors"].as_array().into_iter().flatten();
-    Refusal {
+    ApiRefusal {
         status,
         title: text(&problem["title"]),
-        detail: text(&problem["detail"]),
+        detail: sentence(&text(&problem["detail"])),
         problems: problems.map(|item| (text(&item["pointer"]), text(&item["detail"]))).collect(),
     }
 }

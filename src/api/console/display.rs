@@ -70,6 +70,14 @@ pub(super) fn duration(seconds: f64) -> String {
     }
 }
 
+/// A detail of an error as a sentence by itself.
+pub(super) fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().into_iter().flat_map(char::to_uppercase);
+    let stop = if text.is_empty() || text.ends_with(['.', '!', '?', ':']) { "" } else { "." };
+    first.chain(rest).collect::<String>() + stop
+}
+
 /// How long ago a moment in RFC 3339 was.
 pub(super) fn ago(moment: &str) -> String {
     let elapsed = humantime::parse_rfc3339(moment).ok().map(|then| SystemTime::now().duration_since(then));
@@ -117,6 +125,13 @@ fn superscript(exponent: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_are_sentences() {
+        assert_eq!(sentence("there is no model 'none'"), "There is no model 'none'.");
+        assert_eq!(sentence("'x' is not a number; use 1.5!"), "'x' is not a number; use 1.5!");
+        assert_eq!((sentence(""), sentence("é")), (String::new(), "É.".to_owned()));
+    }
 
     #[test]
     fn numbers_have_four_digits() {

@@ -28,5 +28,6 @@ mod pages;
 mod assets;
 
 pub(super) use backend::Backend;
+pub(super) use page::no_such_page;
 pub(super) use routes::{is_form, routes};
 pub(super) use session::check_same_origin;

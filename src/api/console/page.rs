@@ -1,6 +1,6 @@
 //! The frame of every page, forms, and pages about refusals.
 
-use super::api_client::{ApiClient, Refusal};
+use super::api_client::{ApiClient, ApiRefusal};
 use super::assets;
 use super::backend::Backend;
 use super::session::{has_token, key_of};
@@ -58,7 +58,7 @@ impl Frame {
         backend: &Backend,
         title: &str,
         section: Section,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ApiRefusal> {
         let info = api.get("/api/v1/info").await?;
         let scopes: Vec<&str> =
             info["key"]["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -111,10 +111,10 @@ pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
 #[template(path = "error.html")]
 struct ErrorPage {
     frame: Frame,
-    refusal: Refusal,
+    refusal: ApiRefusal,
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiRefusal {
     /// Without a valid key, the page to enter one.
     fn into_response(self) -> Response {
         if self.status == StatusCode::UNAUTHORIZED {
@@ -125,17 +125,29 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// For a browser that asks for a page that is not there.
+pub(in crate::api) fn no_such_page(path: &str) -> Response {
+    let detail = format!("There is nothing at {path}.");
+    ApiRefusal { status: StatusCode::NOT_FOUND, title: "No such page".into(), detail, problems: Vec::new() }
+        .into_response()
+}
+
 /// The fields of a form that a page of ours has sent.
 pub(super) struct FormFields(HashMap<String, String>);
 
 impl FromRequest<Backend> for FormFields {
-    type Rejection = Refusal;
+    type Rejection = ApiRefusal;
 
-    async fn from_request(request: Request, backend: &Backend) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, backend: &Backend) -> Result<Self, ApiRefusal> {
         let key = key_of(request.headers());
         let Form(fields) = Form::<HashMap<String, String>>::from_request(request, backend).await.map_err(|error| {
             let detail = error.body_text();
-            Refusal { status: error.status(), title: "The form could not be read".into(), detail, problems: Vec::new() }
+            ApiRefusal {
+                status: error.status(),
+                title: "The form could not be read".into(),
+                detail,
+                problems: Vec::new(),
+            }
         })?;
         let shown = fields.get("token").map(String::as_str).unwrap_or_default();
         if has_token(backend, key.as_deref(), shown) { Ok(Self(fields)) } else { Err(stale_form()) }
@@ -160,8 +172,8 @@ impl FormFields {
 }
 
 /// The refusal of a form without the token of its reader.
-pub(super) fn stale_form() -> Refusal {
-    Refusal {
+pub(super) fn stale_form() -> ApiRefusal {
+    ApiRefusal {
         status: StatusCode::FORBIDDEN,
         title: "The page is out of date".into(),
         detail: "The form was made before the service was restarted or before you signed in. Go back, reload the page \

@@ -20,6 +20,15 @@ pub(crate) fn accepted_format(headers: &HeaderMap, input: Format) -> Result<Form
     })
 }
 
+/// Whether a client names HTML among what it takes, as browsers do for pages.
+pub(crate) fn names_html(headers: &HeaderMap) -> bool {
+    let accept = field_lines(headers, &header::ACCEPT).unwrap_or_default();
+    accept
+        .split(',')
+        .map(Weighted::read)
+        .any(|range| range.weight > 0.0 && range.name.eq_ignore_ascii_case("text/html"))
+}
+
 /// A header that is a list, joined if it comes in several lines.
 pub(crate) fn field_lines<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
     let mut lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());

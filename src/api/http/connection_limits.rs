@@ -76,11 +76,11 @@ fn open_files() -> Option<usize> {
 /// The connections that are open, by address.
 pub(crate) struct OpenConnections {
     limits: ConnectionLimits,
-    counts: Mutex<Counts>,
+    counts: Mutex<OpenCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct OpenCounts {
     total: usize,
     by_address: HashMap<IpAddr, usize>,
 }
@@ -103,7 +103,7 @@ impl OpenConnections {
         Some(Admitted { open: Arc::clone(self), address })
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, OpenCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -70,7 +70,7 @@ impl Handler for Router {
 
 /// What all connections are asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Command {
+enum Order {
     /// Close if overdue.
     Check,
     /// Close after the current request.
@@ -87,7 +87,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     // Each connection holds a receiver, so that the channel closes with the last of them.
-    let (commands, receiver) = watch::channel(Command::Check);
+    let (commands, receiver) = watch::channel(Order::Check);
     let mut checks = interval_at(Instant::now() + limits.check_interval(), limits.check_interval());
     let open = OpenConnections::new(limits);
     let mut spare = SpareConnections::default();
@@ -97,7 +97,7 @@ pub async fn serve(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = checks.tick() => {
-                commands.send_replace(Command::Check);
+                commands.send_replace(Order::Check);
                 continue;
             }
             () = &mut stop => break,
@@ -127,7 +127,7 @@ pub async fn serve(
     }
     drop(listener);
     drop(receiver);
-    commands.send_replace(Command::Drain);
+    commands.send_replace(Order::Drain);
     commands.closed().await;
 }
 
@@ -135,7 +135,7 @@ pub async fn serve(
 struct Connection<H> {
     address: IpAddr,
     handler: H,
-    commands: watch::Receiver<Command>,
+    commands: watch::Receiver<Order>,
     limits: ConnectionLimits,
     admitted: Admitted,
 }
@@ -173,7 +173,7 @@ async fn serve_connection<H: Handler>(stream: impl AsyncRead + AsyncWrite + Unpi
             outcome = &mut connection => break outcome,
             _ = commands.changed() => {}
         }
-        if *commands.borrow() == Command::Drain {
+        if *commands.borrow() == Order::Drain {
             connection.as_mut().graceful_shutdown();
             break connection.await;
         }

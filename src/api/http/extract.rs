@@ -7,6 +7,7 @@ use crate::api::AppState;
 use crate::model::{check_alias, check_model_reference};
 use crate::request::json;
 use crate::request::suggest;
+use crate::serving::ReadyModel;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, RawPathParams, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
@@ -15,6 +16,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A JSON body of any kind.
@@ -111,7 +113,10 @@ impl QueryFields {
         for name in self.0.keys() {
             if !known.contains(&name.as_str()) {
                 let nearest = suggest::nearest(name, known.iter().copied());
-                let detail = format!("unknown parameter{nearest} (known: {})", known.join(", "));
+                let detail = match known {
+                    [] => "unknown parameter; this path takes none".to_owned(),
+                    _ => format!("unknown parameter{nearest} (known: {})", known.join(", ")),
+                };
                 return Err(ApiError::invalid_field(ErrorCode::UnknownParameter, format!("?{name}"), detail));
             }
         }
@@ -204,6 +209,19 @@ impl<S: Send + Sync> FromRequestParts<S> for VersionedModel {
         let ModelName(name) = ModelName::from_request_parts(parts, state).await?;
         let Ok(ModelPath { version, .. }) = ModelPath::from_request_parts(parts, state).await;
         Ok(Self { name, version: version.as_deref().map(read_version).transpose()? })
+    }
+}
+
+/// The model version of a route that takes no query parameters, loaded.
+pub(crate) struct LoadedVersion(pub(crate) Arc<ReadyModel>);
+
+impl FromRequestParts<AppState> for LoadedVersion {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let VersionedModel { name, version } = VersionedModel::from_request_parts(parts, state).await?;
+        QueryFields::read(&parts.uri)?.check(&[])?;
+        Ok(Self(state.load(&name, version).await?))
     }
 }
 

@@ -30,7 +30,7 @@ const IMPORTED_EVIDENCE: &str = "This version, or one that it was updated from, 
     the model here to have them measured.";
 
 /// Which guarantees are shown, and how much of each.
-enum Selection {
+enum ShownGuarantees {
     /// Those that apply, in short.
     Applying,
     /// All, in full.
@@ -39,7 +39,7 @@ enum Selection {
     Named(Vec<String>),
 }
 
-impl Selection {
+impl ShownGuarantees {
     fn read(query: &QueryFields) -> Result<Self, ApiError> {
         let all: bool = query.parsed("all", "true or false")?.unwrap_or(false);
         let Some(ids) = query.text("id") else { return Ok(if all { Self::All } else { Self::Applying }) };
@@ -78,7 +78,7 @@ pub(crate) async fn show(
         let detail = format!("must be at least {SMALLEST_DELTA:e}; for smaller values, 1 - delta is rounded to 1");
         return Err(ApiError::invalid_parameter("?delta", detail));
     }
-    let selection = Selection::read(&query)?;
+    let selection = ShownGuarantees::read(&query)?;
     let share = share.unwrap_or(COVERED_SHARE);
     let ready = state.load(&name, version).await?;
     let (entry, model) = (&ready.entry, ready.predictor.model());
@@ -118,7 +118,7 @@ pub(crate) async fn show(
 fn view(
     guarantee: &Guarantee,
     model: &FittedModel,
-    selection: &Selection,
+    selection: &ShownGuarantees,
     delta: f64,
     share: f64,
     rows: RowAccess,

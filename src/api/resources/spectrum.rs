@@ -3,7 +3,7 @@
 use super::certifications::row_access;
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
-use crate::api::http::extract::{QueryFields, VersionedModel};
+use crate::api::http::extract::LoadedVersion;
 use crate::theory::{SpectralProfile, spectral_profile};
 use axum::Json;
 use axum::extract::State;
@@ -21,11 +21,8 @@ pub(crate) struct Spectrum {
 /// `GET …/{model}/spectrum` and `GET …/{model}/versions/{version}/spectrum`.
 pub(crate) async fn show(
     State(state): State<AppState>,
-    VersionedModel { name, version }: VersionedModel,
-    query: QueryFields,
+    LoadedVersion(ready): LoadedVersion,
 ) -> Result<Json<Spectrum>, ApiError> {
-    query.only(&[])?;
-    let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
     let model = ready.predictor.model();
     let tried = model.measured.exact_krr.is_some();

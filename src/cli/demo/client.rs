@@ -8,11 +8,11 @@ use std::time::Duration;
 /// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) struct Client {
+pub(super) struct DemoClient {
     pub(super) address: SocketAddr,
 }
 
-impl Client {
+impl DemoClient {
     pub(super) fn get(&self, path: &str) -> Result<Value, String> {
         self.ask("GET", path, "application/json", "")
     }

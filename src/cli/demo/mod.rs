@@ -10,7 +10,7 @@ use super::progress::{ProgressLine, stage_in_words};
 use super::{Cli, Command};
 use crate::app::App;
 use clap::{Args, Parser};
-use client::Client;
+use client::DemoClient;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -56,7 +56,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, String> {
         tokio::spawn(app.serve(listener, std::future::pending()));
         Ok::<_, String>((app, address))
     })?;
-    let tour = Tour { client: Client { address }, base: format!("http://{address}") };
+    let tour = Tour { client: DemoClient { address }, base: format!("http://{address}") };
     let outcome = tour.walk(arguments.seed);
     if outcome.is_ok() && !arguments.exit {
         say(&format!(
@@ -72,7 +72,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, String> {
 }
 
 struct Tour {
-    client: Client,
+    client: DemoClient,
     base: String,
 }
 

@@ -14,7 +14,7 @@ pub(super) const NIGHT: &str = r#"{"hour":2,"temperature":18,"wind":10,"weather"
 
 /// CSV with numbers, text, truth values and a few missing cells. The same seed is the same table.
 pub(super) fn made_table(seed: u64) -> String {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Draws(seed);
     let mut table = String::from("hour,temperature,wind,weather,holiday,rentals\n");
     for row in 0..ROWS {
         let hour = (numbers.next() * 24.0).floor();
@@ -45,9 +45,9 @@ fn rentals(hour: f64, temperature: f64, wind: f64, weather: &str, holiday: bool)
 }
 
 /// SplitMix64, so that the table needs no dependency and is the same everywhere. [Steele, Lea & Flood 2014]
-struct Numbers(u64);
+struct Draws(u64);
 
-impl Numbers {
+impl Draws {
     /// From 0 to below 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -3,7 +3,7 @@
 use super::identifiers::{FEWEST_ROWS, has_identifying_name, nearly_all_distinct};
 use super::profile::Profile;
 use super::questions::date_target;
-use super::tally::{Kept, Tally};
+use super::tally::{CountedCells, Tally};
 use super::{ColumnOptions, Intent};
 use crate::dataset::quality::{Finding, FindingCode};
 use crate::dataset::{Column, ColumnKind, ColumnReading, DatasetError, DateOrder, LeftOut};
@@ -92,7 +92,7 @@ impl Profile {
 
     /// The column as numbers, refusing anything else.
     fn numeric(self, name: &str) -> Decided {
-        if let Some((line, cell)) = Kept::merged([&self.texts, &self.dates]).first() {
+        if let Some((line, cell)) = CountedCells::merged([&self.texts, &self.dates]).first() {
             let detail = format!("expected a number, found '{cell}'; leave the cell empty if the value is missing");
             return Err(DatasetError::at(*line, Some(name), detail));
         }
@@ -121,7 +121,7 @@ impl Profile {
         }
         let mut findings = self.word_findings(name);
         if strays > 0 {
-            let others = Kept::merged([&self.truths, &self.dates, &self.texts]);
+            let others = CountedCells::merged([&self.truths, &self.dates, &self.texts]);
             findings.push(self.stray_finding(name, "numbers", strays, &others));
         }
         findings.extend(self.mixed_units(name));
@@ -151,7 +151,7 @@ impl Profile {
     fn dates(self, name: &str, options: &ColumnOptions, strays: u64) -> Decided {
         let values = self.values();
         if strays < values - self.dates.count {
-            let others = Kept::merged([&self.number_cells, &self.truths, &self.texts, &self.not_finite]);
+            let others = CountedCells::merged([&self.number_cells, &self.truths, &self.texts, &self.not_finite]);
             let (line, cell) = others.first().cloned().unwrap_or_default();
             let detail =
                 format!("expected a date such as 2026-03-31, found '{cell}'; leave the cell empty if it is missing");
@@ -171,7 +171,7 @@ impl Profile {
             if !few(wrong + strays, values) {
                 return Err(self.ask_for_dates(name, wrong + strays));
             }
-            let others = Kept::merged([&self.number_cells, &self.truths, &self.texts]);
+            let others = CountedCells::merged([&self.number_cells, &self.truths, &self.texts]);
             findings.push(self.stray_finding(name, "dates", wrong + strays, &others));
         }
         if self.ambiguous > 0 && options.day_first.is_none() {

@@ -1,6 +1,6 @@
 //! What was seen of a column, cell by cell.
 
-use super::tally::{Kept, Tally};
+use super::tally::{CountedCells, Tally};
 use super::{Intent, TextRows};
 use crate::dataset::cells::{Form, Guess, Unit, read_compact};
 use crate::dataset::quality::RowSample;
@@ -25,25 +25,25 @@ pub(super) struct Profile {
     intent: Intent,
     pub(super) missing: u64,
     /// Words that are missing among values and levels among texts.
-    pub(super) words: Kept,
+    pub(super) words: CountedCells,
     pub(super) numbers: Tally,
-    pub(super) number_cells: Kept,
-    pub(super) zero_led: Kept,
-    pub(super) too_long: Kept,
-    pub(super) not_finite: Kept,
+    pub(super) number_cells: CountedCells,
+    pub(super) zero_led: CountedCells,
+    pub(super) too_long: CountedCells,
+    pub(super) not_finite: CountedCells,
     /// The signs that numbers were written with.
     pub(super) units: Vec<(Unit, u64)>,
-    pub(super) truths: Kept,
+    pub(super) truths: CountedCells,
     pub(super) true_count: u64,
     /// Those that are `true` or `false` in full.
     pub(super) plain_truths: u64,
-    pub(super) dates: Kept,
+    pub(super) dates: CountedCells,
     pub(super) month_first: Tally,
     pub(super) day_first: Tally,
     /// Dates that are another day when day and month change places.
     pub(super) ambiguous: u64,
     pub(super) has_time: bool,
-    pub(super) texts: Kept,
+    pub(super) texts: CountedCells,
     /// Texts that are numbers with the other decimal mark.
     pub(super) other_decimal: u64,
     /// Blanks in texts.
@@ -67,22 +67,22 @@ impl Profile {
             takes_decimal: true,
             intent,
             missing: 0,
-            words: Kept::default(),
+            words: CountedCells::default(),
             numbers: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
-            number_cells: Kept::default(),
-            zero_led: Kept::default(),
-            too_long: Kept::default(),
-            not_finite: Kept::default(),
+            number_cells: CountedCells::default(),
+            zero_led: CountedCells::default(),
+            too_long: CountedCells::default(),
+            not_finite: CountedCells::default(),
             units: Vec::new(),
-            truths: Kept::default(),
+            truths: CountedCells::default(),
             true_count: 0,
             plain_truths: 0,
-            dates: Kept::default(),
+            dates: CountedCells::default(),
             month_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
             day_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
             ambiguous: 0,
             has_time: false,
-            texts: Kept::default(),
+            texts: CountedCells::default(),
             other_decimal: 0,
             blanks: 0,
             levels: BTreeMap::new(),

@@ -1,13 +1,14 @@
 //! What an upload asks when the cells of a column do not decide: which cells, and the parameter that decides.
 
 use super::profile::Profile;
-use super::tally::Kept;
+use super::tally::CountedCells;
 use crate::dataset::{DatasetError, DecimalMark};
 
 impl Profile {
     pub(super) fn ask(&self, name: &str, strays: u64) -> DatasetError {
-        let shown = self.listed(&Kept::merged([&self.truths, &self.dates, &self.texts]));
-        let (numbers, words) = (self.numbers.count, words_of(&Kept::merged([&self.truths, &self.dates, &self.texts])));
+        let shown = self.listed(&CountedCells::merged([&self.truths, &self.dates, &self.texts]));
+        let (numbers, words) =
+            (self.numbers.count, words_of(&CountedCells::merged([&self.truths, &self.dates, &self.texts])));
         DatasetError::column(
             name,
             format!(
@@ -18,7 +19,7 @@ impl Profile {
     }
 
     pub(super) fn ask_for_dates(&self, name: &str, strays: u64) -> DatasetError {
-        let others = Kept::merged([&self.number_cells, &self.truths, &self.texts]);
+        let others = CountedCells::merged([&self.number_cells, &self.truths, &self.texts]);
         let shown = if others.is_empty() { self.listed(&self.dates.first) } else { self.listed(&others) };
         DatasetError::column(
             name,

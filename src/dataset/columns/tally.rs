@@ -75,12 +75,12 @@ impl Tally {
 
 /// How many cells of one sort there were, and the first of them.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct CountedCells {
     pub(super) count: u64,
     pub(super) first: Vec<(u64, String)>,
 }
 
-impl Kept {
+impl CountedCells {
     /// Cells that findings and errors name.
     const SHOWN: usize = 5;
 

@@ -61,6 +61,17 @@ const IMPRECISE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 const UNKNOWN_LEVEL: f64 = -1.0;
 
 impl InputColumn {
+    /// A column whose texts are read as usual and whose levels, sorted, each have an input of their own.
+    pub fn plain(name: &str, kind: ColumnKind, levels: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            levels: levels.iter().map(|&level| level.to_owned()).collect(),
+            signs: None,
+            notation: Notation::default(),
+        }
+    }
+
     /// Number of inputs that this column becomes.
     pub(super) fn width(&self) -> usize {
         match self.kind {
@@ -178,16 +189,13 @@ fn read(reading: Reading, otherwise: EncodingError) -> Result<f64, EncodingError
 mod tests {
     use super::*;
 
+    fn texts(levels: &[&str]) -> InputColumn {
+        InputColumn::plain("mixed", ColumnKind::Categorical, levels)
+    }
+
     #[test]
     fn levels_beyond_doubles_are_told_by_their_text_alone() {
-        let levels = ["9007199254740991", "9007199254740992", "9007199254740993"].map(str::to_owned).to_vec();
-        let column = InputColumn {
-            name: "id".into(),
-            kind: ColumnKind::Categorical,
-            levels,
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = texts(&["9007199254740991", "9007199254740992", "9007199254740993"]);
         assert_eq!(column.code(Cell::Text("9007199254740992")), Ok(1.0));
         assert_eq!(column.code(Cell::Text("9007199254740993")), Ok(2.0));
         assert!(column.is_unknown(column.code(Cell::Text("9007199254740994")).unwrap()));
@@ -201,14 +209,7 @@ mod tests {
 
     #[test]
     fn levels_that_look_like_something_else_are_found() {
-        let levels = ["1", "2.5", "True", "a"].map(str::to_owned).to_vec();
-        let column = InputColumn {
-            name: "mixed".into(),
-            kind: ColumnKind::Categorical,
-            levels,
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = texts(&["1", "2.5", "True", "a"]);
         assert_eq!(column.code(Cell::Number(1.0)), Ok(0.0));
         assert_eq!(column.code(Cell::Number(2.5)), Ok(1.0));
         assert_eq!(column.code(Cell::Boolean(true)), Ok(2.0));
@@ -219,17 +220,7 @@ mod tests {
 
     #[test]
     fn a_level_is_the_same_number_in_every_format() {
-        let column = |levels: &[&str]| {
-            let levels = levels.iter().map(|&level| level.to_owned()).collect();
-            InputColumn {
-                name: "mixed".into(),
-                kind: ColumnKind::Categorical,
-                levels,
-                signs: None,
-                notation: Notation::default(),
-            }
-        };
-        let decimals = column(&["-0", "1.0", "1e3", "2.50", "x"]);
+        let decimals = texts(&["-0", "1.0", "1e3", "2.50", "x"]);
         for (number, texts, code) in [
             (0.0, ["0", "0.0", "-0"], 0.0),
             (1.0, ["1", "1.0", "01"], 1.0),
@@ -243,7 +234,7 @@ mod tests {
             }
         }
         // A number that is the value of two levels is neither of them, unless it is written like one.
-        let twins = column(&["1.0", "1.00"]);
+        let twins = texts(&["1.0", "1.00"]);
         assert_eq!([twins.code(Cell::Text("1.00")), twins.code(Cell::Number(1.0))], [Ok(1.0), Ok(0.0)]);
         assert_eq!(twins.code(Cell::Text("1")), Ok(UNKNOWN_LEVEL));
     }

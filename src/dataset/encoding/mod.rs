@@ -15,12 +15,10 @@ pub use level_signs::{LEVEL_INPUTS, LevelSigns, MOST_INDICATORS};
 /// How raw cells become the d inputs of a feature map.
 ///
 /// ```
-/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn, Notation};
+/// use bochner::dataset::{Cell, ColumnKind, Encoding, InputColumn};
 ///
-/// let notation = Notation::default();
-/// let column = |name: &str, kind, levels| InputColumn { name: name.into(), kind, levels, signs: None, notation: notation.clone() };
-/// let area = column("area", ColumnKind::Numeric, vec![]);
-/// let district = column("district", ColumnKind::Categorical, vec!["harbour".into(), "hill".into()]);
+/// let area = InputColumn::plain("area", ColumnKind::Numeric, &[]);
+/// let district = InputColumn::plain("district", ColumnKind::Categorical, &["harbour", "hill"]);
 /// let codes = [area.code(Cell::Text("94.9")).unwrap(), district.code(Cell::Text("hill")).unwrap()];
 /// let encoding = Encoding { columns: vec![area, district] };
 /// assert_eq!(encoding.input_names(), ["area", "district=harbour", "district=hill"]);
@@ -136,13 +134,7 @@ mod tests {
     use crate::dataset::Notation;
 
     fn encoding() -> Encoding {
-        let column = |name: &str, kind, levels: &[&str]| InputColumn {
-            name: name.into(),
-            kind,
-            levels: levels.iter().map(|&level| level.into()).collect(),
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = InputColumn::plain;
         Encoding {
             columns: vec![
                 column("size", ColumnKind::Numeric, &[]),
@@ -200,13 +192,7 @@ mod tests {
 
     #[test]
     fn a_date_becomes_parts_on_circles() {
-        let column = |kind| InputColumn {
-            name: "when".into(),
-            kind,
-            levels: vec![],
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = |kind| InputColumn::plain("when", kind, &[]);
         let encoding = Encoding { columns: vec![column(ColumnKind::Date)] };
         let code = encoding.columns[0].code(Cell::Text("2026-03-31")).unwrap();
         assert_eq!(code, 1_774_915_200.0);

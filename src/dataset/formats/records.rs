@@ -3,7 +3,7 @@
 use super::columnar::{ColumnarFormat, ColumnarTable};
 use super::csv::{CsvOptions, CsvTable};
 use super::json::columns::JsonColumns;
-use super::json::records::{Arrangement, JsonRecords};
+use super::json::objects::{Arrangement, JsonRecords};
 use super::libsvm::LibsvmTable;
 use super::upload_format::UploadFormat;
 use crate::dataset::{DatasetError, PlaceUnit, UploadLimits};

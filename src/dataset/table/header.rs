@@ -38,7 +38,7 @@ const BLOCK_ROWS: Range<usize> = 16..512;
 
 /// How a table file is laid out.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(super) struct TableHeader {
     pub(super) rows: usize,
     pub(super) columns: usize,
     /// Where the cells begin.
@@ -62,7 +62,7 @@ pub(super) enum HeaderError {
     Storage(io::Error),
 }
 
-impl Header {
+impl TableHeader {
     /// The bytes before the cells of a dataset, and how its cells are cut.
     pub(super) fn encode(dataset: &Dataset) -> io::Result<(Vec<u8>, Self)> {
         let (rows, columns) = (dataset.kept_rows(), dataset.schema.columns.len());
@@ -148,7 +148,7 @@ impl Blocks {
     }
 
     /// The rows of a block.
-    pub(super) fn rows(&self, block: usize, header: &Header) -> Range<usize> {
+    pub(super) fn rows(&self, block: usize, header: &TableHeader) -> Range<usize> {
         block * self.rows..header.rows.min((block + 1) * self.rows)
     }
 
@@ -158,7 +158,7 @@ impl Blocks {
     }
 
     /// Where a block begins.
-    pub(super) fn offset(&self, block: usize, header: &Header) -> u64 {
+    pub(super) fn offset(&self, block: usize, header: &TableHeader) -> u64 {
         header.row_offset(block * self.rows) + (block * CHECKSUM_BYTES) as u64
     }
 

@@ -12,7 +12,7 @@ mod in_memory;
 mod writer;
 
 use super::{ColumnKind, Dataset, DatasetError};
-use header::{CELL_BYTES, CHECKSUM_BYTES, Header, HeaderError};
+use header::{CELL_BYTES, CHECKSUM_BYTES, HeaderError, TableHeader};
 pub use in_memory::RowsInMemory;
 use std::fs::File;
 use std::io;
@@ -38,7 +38,7 @@ pub trait Rows: Sync {
 /// A table file, opened and checked.
 pub struct Table {
     file: File,
-    header: Header,
+    header: TableHeader,
     /// The dataset as errors call it.
     label: String,
     coded: Vec<CodedColumn>,
@@ -60,7 +60,7 @@ impl Table {
             io::ErrorKind::NotFound => damaged("its file is missing"),
             _ => error.into(),
         })?;
-        let header = Header::read(&file).map_err(|error| match error {
+        let header = TableHeader::read(&file).map_err(|error| match error {
             HeaderError::Damaged(detail) => damaged(detail),
             HeaderError::Storage(error) => error.into(),
         })?;
@@ -88,7 +88,7 @@ impl Table {
             dataset: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             detail: detail.to_owned(),
         };
-        let header = Header::read(&File::open(path)?).map_err(|error| match error {
+        let header = TableHeader::read(&File::open(path)?).map_err(|error| match error {
             HeaderError::Damaged(detail) => damaged(detail),
             HeaderError::Storage(error) => error.into(),
         })?;

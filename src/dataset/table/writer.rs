@@ -1,6 +1,6 @@
 //! Writing a table: from an upload, or from a table of an older format.
 
-use super::header::{Blocks, Header};
+use super::header::{Blocks, TableHeader};
 use super::{Rows, Table};
 use crate::dataset::cells::Codes;
 use crate::dataset::columns::TextRows;
@@ -64,7 +64,7 @@ struct BlockWriter<W> {
 
 impl<W: Write> BlockWriter<W> {
     fn begin(dataset: &Dataset, mut target: W) -> io::Result<Self> {
-        let (bytes, header) = Header::encode(dataset)?;
+        let (bytes, header) = TableHeader::encode(dataset)?;
         target.write_all(&bytes)?;
         let blocks = header.blocks.clone().ok_or(io::ErrorKind::InvalidData)?;
         let block_bytes = blocks.block_rows() * header.row_bytes();

@@ -9,11 +9,17 @@ pub trait Exponential: Real {
 
     /// |x|.
     #[must_use]
-    fn magnitude(self) -> Self;
+    #[inline]
+    fn magnitude(self) -> Self {
+        Self::from_f64(self.to_f64().abs())
+    }
 
-    /// √x.
+    /// √x. Rounding the root of more than twice the digits is rounding the root itself, to the last bit.
     #[must_use]
-    fn root(self) -> Self;
+    #[inline]
+    fn root(self) -> Self {
+        Self::from_f64(self.to_f64().sqrt())
+    }
 }
 
 /// Adding and subtracting 1.5·2^(digits) rounds to the nearest integer and leaves it in the low bits.
@@ -38,16 +44,6 @@ impl Exponential for f32 {
             }
         });
     }
-
-    #[inline]
-    fn magnitude(self) -> Self {
-        self.abs()
-    }
-
-    #[inline]
-    fn root(self) -> Self {
-        self.sqrt()
-    }
 }
 
 impl Exponential for f64 {
@@ -57,16 +53,6 @@ impl Exponential for f64 {
                 *value = double(-(rate * *value).min(EDGE_DOUBLE));
             }
         });
-    }
-
-    #[inline]
-    fn magnitude(self) -> Self {
-        self.abs()
-    }
-
-    #[inline]
-    fn root(self) -> Self {
-        self.sqrt()
     }
 }
 
@@ -127,6 +113,16 @@ mod tests {
             let of_single = f64::from(single[i]) / (-f64::from(rounded[i])).exp() - 1.0;
             assert!(of_double.abs() < 2.0 * f64::EPSILON, "{number}: {of_double:e}");
             assert!(of_single.abs() < 2.0 * f64::from(f32::EPSILON), "{number}: {of_single:e}");
+        }
+    }
+
+    #[test]
+    fn roots_of_singles_are_those_of_their_own_precision() {
+        let mut bits = 1_u32;
+        while bits < f32::INFINITY.to_bits() {
+            let number = f32::from_bits(bits);
+            assert_eq!((number.root(), (-number).magnitude()), (number.sqrt(), number), "{number:e}");
+            bits += 10_007;
         }
     }
 

@@ -10,12 +10,12 @@ pub const ARTIFACT_HEADER: usize = 52;
 
 /// The formats that this build reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum FormatVersion {
     One,
     Two,
 }
 
-impl Format {
+impl FormatVersion {
     pub(super) fn number(self) -> u32 {
         match self {
             Self::One => 1,
@@ -32,20 +32,20 @@ impl Format {
 }
 
 /// The header of an artifact.
-pub(super) struct Header {
-    pub(super) format: Format,
+pub(super) struct FileHeader {
+    pub(super) format: FormatVersion,
     pub(super) payload_length: u64,
     checksum: [u8; 32],
 }
 
-impl Header {
+impl FileHeader {
     /// Reads the header at the start of `bytes`.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, ArtifactError> {
         if bytes.len() < ARTIFACT_HEADER || bytes[..8] != MAGIC {
             return Err(ArtifactError::Magic);
         }
         Ok(Self {
-            format: Format::of_number(u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i])))?,
+            format: FormatVersion::of_number(u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i])))?,
             payload_length: u64::from_le_bytes(std::array::from_fn(|i| bytes[12 + i])),
             checksum: std::array::from_fn(|i| bytes[20 + i]),
         })
@@ -65,7 +65,7 @@ impl Header {
     }
 
     /// Fills in the header of a file whose payload is complete.
-    pub(super) fn fill_in(bytes: &mut [u8], format: Format) {
+    pub(super) fn fill_in(bytes: &mut [u8], format: FormatVersion) {
         let (header, payload) = bytes.split_at_mut(ARTIFACT_HEADER);
         header[..8].copy_from_slice(&MAGIC);
         header[8..12].copy_from_slice(&format.number().to_le_bytes());

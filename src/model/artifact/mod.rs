@@ -36,7 +36,7 @@ pub use header::ARTIFACT_HEADER;
 
 use super::FittedModel;
 use crate::storage::files::hex;
-use header::{Format, Header};
+use header::{FileHeader, FormatVersion};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -45,16 +45,16 @@ use std::io::Read;
 pub fn encode(model: &FittedModel) -> Result<Vec<u8>, ArtifactError> {
     let mut bytes = vec![0; ARTIFACT_HEADER]; // filled in when the payload is known
     v2::write(model, &mut bytes)?;
-    Header::fill_in(&mut bytes, Format::Two);
+    FileHeader::fill_in(&mut bytes, FormatVersion::Two);
     Ok(bytes)
 }
 
 /// The model of an artifact.
 pub fn decode(bytes: &[u8]) -> Result<FittedModel, ArtifactError> {
-    let (header, payload) = Header::split(bytes)?;
+    let (header, payload) = FileHeader::split(bytes)?;
     let model = match header.format {
-        Format::One => v1::read(payload),
-        Format::Two => v2::read(payload),
+        FormatVersion::One => v1::read(payload),
+        FormatVersion::Two => v2::read(payload),
     }?;
     soundness::check(&model)?;
     Ok(model)
@@ -73,7 +73,7 @@ pub fn read_artifact(mut source: impl Read, limit: u64) -> Result<FittedModel, A
 
 /// The length of an artifact by its header, which `start` must hold; its payload may have `limit` bytes.
 pub fn artifact_length(start: &[u8], limit: u64) -> Result<u64, ArtifactError> {
-    let stated = Header::read(start)?.payload_length;
+    let stated = FileHeader::read(start)?.payload_length;
     if stated > limit {
         return Err(ArtifactError::TooLarge { stated, limit });
     }
@@ -93,7 +93,7 @@ pub struct ArtifactHeader {
 
 /// The header of an artifact whose length and checksum are right.
 pub fn read_header(bytes: &[u8]) -> Result<ArtifactHeader, ArtifactError> {
-    let (header, _) = Header::split(bytes)?;
+    let (header, _) = FileHeader::split(bytes)?;
     Ok(ArtifactHeader {
         format_version: header.format.number(),
         bytes: bytes.len(),

@@ -3,7 +3,7 @@
 use super::BLOCK_ROWS;
 use crate::dataset::Cell;
 use crate::model::FittedModel;
-use crate::serving::columns::{AnswerColumn, Cells};
+use crate::serving::answer_columns::{AnswerColumn, Cells};
 use crate::serving::flags::Warning;
 use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::row_locations::RowLocations;

@@ -1,7 +1,7 @@
 //! Rows of JSON as an object with a list of cells for each column.
 
+use super::json_rows::{NOT_A_CELL, read_cell};
 use super::members::skip;
-use super::records::{NOT_A_CELL, read_cell};
 use crate::model::FittedModel;
 use crate::request::problem::pointer;
 use crate::serving::Refusal;

@@ -3,7 +3,7 @@
 use super::BLOCK_ROWS;
 use crate::dataset::{CsvOptions, CsvTable};
 use crate::model::FittedModel;
-use crate::serving::columns::Cells;
+use crate::serving::answer_columns::Cells;
 use crate::serving::request_rows::{Layout, RequestRows};
 use crate::serving::{Answer, Refusal};
 use std::io::{self, Read, Write};

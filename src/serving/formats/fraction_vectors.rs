@@ -25,7 +25,7 @@ const BEFORE: usize = WIDTH + 1;
 /// The bytes before a number, and a vector that begins with it.
 type Window = [u8; BEFORE + WIDTH];
 
-/// Reads a run of fractions and returns where it ends; see [`super::numbers::RunReader::read`].
+/// Reads a run of fractions and returns where it ends; see [`super::json_numbers::RunReader::read`].
 pub(super) struct ReadFractions<'a> {
     pub(super) simd: V3,
     pub(super) text: &'a [u8],

@@ -1,9 +1,9 @@
 //! The native JSON request, read cell by cell: rows of numbers never become a `serde_json::Value`.
 
+use super::cell_grid::Grid;
 use super::column_lists::read_column_lists;
-use super::grid::Grid;
+use super::json_rows::read_records;
 use super::members::read_small;
-use super::records::read_records;
 use super::row_scan::RowScan;
 use crate::model::FittedModel;
 use crate::request::problem::pointer;

@@ -10,19 +10,19 @@ mod json;
 mod column_lists;
 
 /// Rows of JSON, one by one.
-mod records;
+mod json_rows;
 
 /// Column names of a model, for records.
 mod names;
 
 /// A JSON list of rows before its column order is known.
-mod grid;
+mod cell_grid;
 
 /// Rows of numbers, scanned while the body arrives.
 mod row_scan;
 
 /// Numbers of JSON rows, one by one and in runs.
-mod numbers;
+mod json_numbers;
 
 /// Decimal fractions read with AVX2.
 #[cfg(target_arch = "x86_64")]

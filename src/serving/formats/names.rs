@@ -39,18 +39,12 @@ impl<'m> Names<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{ColumnKind, Notation};
+    use crate::dataset::ColumnKind;
 
     #[test]
     fn few_and_many_columns_are_found_in_any_order() {
         for count in [1, FEW, FEW + 1, 500] {
-            let column = |at: usize| InputColumn {
-                name: format!("column {at}"),
-                kind: ColumnKind::Numeric,
-                levels: Vec::new(),
-                signs: None,
-                notation: Notation::default(),
-            };
+            let column = |at: usize| InputColumn::plain(&format!("column {at}"), ColumnKind::Numeric, &[]);
             let columns: Vec<InputColumn> = (0..count).map(column).collect();
             let names = Names::new(&columns);
             for at in (0..count).rev() {

@@ -1,8 +1,8 @@
 //! JSON lines: reads one row per line, a record or a list of cells, and writes one prediction per line.
 
 use super::BLOCK_ROWS;
+use super::json_rows::{read_record, read_row};
 use super::names::Names;
-use super::records::{read_record, read_row};
 use crate::dataset::BYTE_ORDER_MARK;
 use crate::model::FittedModel;
 use crate::serving::answer::RowAnswer;

@@ -3,8 +3,8 @@
 //! Worth its place by `benches/json_rows.rs`: read by jiter, a batch of 1,000 rows of 90 numbers with all digits takes
 //! 40% longer (2,048 features: 4.8 ms instead of 3.4 ms), one of 8 numbers 30% longer (512 features).
 
-use super::grid::Grid;
-use super::numbers::{RunReader, read_number};
+use super::cell_grid::Grid;
+use super::json_numbers::{RunReader, read_number};
 use crate::model::FittedModel;
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,11 @@
 //! The JSON request of MLflow's scoring server: a data frame (split, or as records) or a tensor (by row, or by column).
 //! In data frames NaN means a missing cell, as in pandas; in tensors it is an error.
 
+use super::cell_grid::Grid;
 use super::column_lists::read_column_lists;
-use super::grid::Grid;
+use super::json_rows::{NOT_A_CELL, read_cell, read_record, read_records, read_row, too_many_rows};
 use super::members::{Once, read_small, skip};
 use super::names::Names;
-use super::records::{NOT_A_CELL, read_cell, read_record, read_records, read_row, too_many_rows};
 use crate::model::FittedModel;
 use crate::request::problem::pointer;
 use crate::request::suggest;

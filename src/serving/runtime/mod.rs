@@ -1,7 +1,7 @@
 //! Models in memory, the queues of rows in front of them, and the threads that compute predictions.
 
 /// Prediction threads.
-pub(crate) mod pool;
+pub(crate) mod prediction_pool;
 
 /// The rows that wait for one model.
 pub(crate) mod queue;

@@ -41,11 +41,11 @@ pub enum ModelCacheError {
 #[derive(Clone)]
 pub struct ModelCache {
     registry: ModelRegistry,
-    settings: Arc<Settings>,
+    settings: Arc<CacheSettings>,
     state: Arc<Mutex<CacheState>>,
 }
 
-struct Settings {
+struct CacheSettings {
     budget_bytes: usize,
     limits: BatchLimits,
     pool: PredictionPool,
@@ -78,7 +78,7 @@ impl ModelCache {
         pool: PredictionPool,
         metrics: PredictionMetrics,
     ) -> Self {
-        let settings = Arc::new(Settings { budget_bytes, limits, pool, metrics });
+        let settings = Arc::new(CacheSettings { budget_bytes, limits, pool, metrics });
         Self { registry, settings, state: Arc::default() }
     }
 
@@ -137,7 +137,7 @@ impl ModelCache {
 
     fn assemble(&self, version: &Arc<ModelVersion>, predictor: Predictor) -> Arc<ReadyModel> {
         let predictor = Arc::new(predictor);
-        let Settings { limits, pool, metrics, .. } = &*self.settings;
+        let CacheSettings { limits, pool, metrics, .. } = &*self.settings;
         let meters = Arc::new(metrics.of(&version.name, version.version));
         let batcher = Batcher::new(Arc::clone(&predictor), *limits, pool.clone(), Arc::clone(&meters));
         let drift = InputDrift::new(predictor.model());

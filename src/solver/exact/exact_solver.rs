@@ -3,10 +3,10 @@
 use super::conjugate_gradients::{Goal, conjugate_gradients, largest_ratio, norms};
 use super::kernel_matrix::{GoOn, KernelMatrix};
 use super::low_rank::LowRank;
-use super::preconditioner::Choice;
+use super::preconditioner::PreconditionerChoice;
 use super::{
-    DENSE_ROWS, ExactKrr, ExactProblem, ExactSolve, FACTOR_BYTES, Preconditioner, SolveError, Trial, Watch,
-    shifted_product,
+    DENSE_ROWS, ExactKrr, ExactProblem, ExactSolve, FACTOR_BYTES, Preconditioner, PreconditionerTrial, SolveError,
+    Watch, shifted_product,
 };
 use crate::features::{Kernel, Precision};
 use crate::linalg::Cholesky;
@@ -36,7 +36,7 @@ pub struct ExactSolver {
     single: KernelMatrix<f32>,
     double: KernelMatrix<f64>,
     method: SolveMethod,
-    trials: Vec<Trial>,
+    trials: Vec<PreconditionerTrial>,
     /// Iterations after which a factorisation is cheaper than more of them; none where it does not fit or is not wanted.
     factor_after: Option<usize>,
 }
@@ -78,7 +78,7 @@ impl ExactProblem<'_> {
         single: &KernelMatrix<f32>,
         double: &KernelMatrix<f64>,
         watch: Watch,
-    ) -> Result<(SolveMethod, Vec<Trial>), SolveError> {
+    ) -> Result<(SolveMethod, Vec<PreconditionerTrial>), SolveError> {
         let n = self.inputs.nrows();
         if let Some(kind) = self.preconditioner {
             return Ok((SolveMethod::Iterated(kind, self.build(kind, single, watch.go_on)?), Vec::new()));
@@ -86,7 +86,7 @@ impl ExactProblem<'_> {
         if n <= DENSE_ROWS {
             return Ok((SolveMethod::Factored(factor(double, self.ridge, watch, 0.0)?), Vec::new()));
         }
-        let Choice { preconditioner, trials, cost, iterations } = self.choose(watch.go_on)?;
+        let PreconditionerChoice { preconditioner, trials, cost, iterations } = self.choose(watch.go_on)?;
         if !self.can_factor() && iterations > HOPELESS * iteration_limit(n) as f64 {
             let bytes = FACTOR_BYTES * (n * n) as u64;
             return Err(SolveError::OutOfReach { ridge: self.ridge, iterations, bytes });
@@ -294,7 +294,7 @@ impl RightSide<'_> {
         residual: &Array2<f64>,
         (preconditioner, rank): (Preconditioner, usize),
         (iterations, corrections): (usize, usize),
-        trials: &[Trial],
+        trials: &[PreconditionerTrial],
     ) -> ExactSolve {
         let left = norms(residual);
         let relative_residual = largest_ratio(&left, &self.sizes);

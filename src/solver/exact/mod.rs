@@ -34,7 +34,7 @@ mod spectral_delta;
 pub use dimension::{Dimension, PROBES};
 pub use exact_solver::ExactSolver;
 pub use kernel_path::{KernelFit, KernelPath, kernel_gradients};
-pub use preconditioner::{Preconditioner, Trial};
+pub use preconditioner::{Preconditioner, PreconditionerTrial};
 pub use spectral_delta::spectral_delta;
 
 use super::{Interrupted, SolveError};
@@ -116,7 +116,7 @@ pub struct ExactSolve {
     /// Columns of the preconditioner.
     pub rank: usize,
     /// How it was chosen.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<PreconditionerTrial>,
 }
 
 impl ExactSolve {

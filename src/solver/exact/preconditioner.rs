@@ -39,7 +39,7 @@ pub enum Preconditioner {
 
 /// A candidate on the rows of the trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trial {
+pub struct PreconditionerTrial {
     /// The candidate.
     pub preconditioner: Preconditioner,
     /// Iterations it took.
@@ -56,16 +56,16 @@ const SLOWEST_RATIO: f64 = 0.99;
 const FACTOR_COST: f64 = 1.0 / 24.0;
 
 /// The cheapest candidate and its forecast.
-pub(super) struct Choice {
+pub(super) struct PreconditionerChoice {
     pub(super) preconditioner: Preconditioner,
-    pub(super) trials: Vec<Trial>,
+    pub(super) trials: Vec<PreconditionerTrial>,
     /// On all rows, in multiplications.
     pub(super) cost: f64,
     pub(super) iterations: f64,
 }
 
 /// What is left to spend on trials, and what a candidate must stay below to be worth trying.
-struct Budget {
+struct PreconditionerBudget {
     left: f64,
     best: f64,
 }
@@ -74,7 +74,7 @@ impl ExactProblem<'_> {
     /// Tries candidates on a sample of the rows, none first, and takes the one that should be cheapest on all. One that
     /// cannot be cheaper than the best so far, or whose trial would cost more than trials may, is not tried. Costs are
     /// counted and not timed, so the choice is the same on every run.
-    pub(super) fn choose(&self, go_on: GoOn) -> Result<Choice, SolveError> {
+    pub(super) fn choose(&self, go_on: GoOn) -> Result<PreconditionerChoice, SolveError> {
         let n = self.inputs.nrows();
         let count = TRIAL_ROWS.min(n.div_ceil(TRIAL_ROW_SHARE));
         let sample: Vec<usize> = (0..count).map(|index| index * n / count).collect();
@@ -88,9 +88,10 @@ impl ExactProblem<'_> {
             Ok::<_, SolveError>((found.iterations, forecast(found.iterations, found.ratio)))
         };
         let (iterations, needed) = run(None, TRIAL.iteration_limit)?;
-        let none = Trial { preconditioner: Preconditioner::None, iterations, cost: self.cost(0, needed) };
+        let none = PreconditionerTrial { preconditioner: Preconditioner::None, iterations, cost: self.cost(0, needed) };
         let spent = small.cost(0, iterations as f64);
-        let mut budget = Budget { left: TRIAL_COST_SHARE * self.cost(0, iterations as f64) - spent, best: none.cost };
+        let mut budget =
+            PreconditionerBudget { left: TRIAL_COST_SHARE * self.cost(0, iterations as f64) - spent, best: none.cost };
         let mut chosen = (Preconditioner::None, needed);
         let mut trials = vec![none];
         for (candidate, rank) in self.candidates(small.rank_limit()) {
@@ -109,14 +110,14 @@ impl ExactProblem<'_> {
             let limit = useful.min(small.iterations_within(tried_rank, budget.left)).min(TRIAL.iteration_limit);
             let (iterations, needed) = run(built.as_ref(), limit)?;
             budget.left -= small.cost(tried_rank, iterations as f64);
-            let trial = Trial { preconditioner: candidate, iterations, cost: self.cost(rank, needed) };
+            let trial = PreconditionerTrial { preconditioner: candidate, iterations, cost: self.cost(rank, needed) };
             if trial.cost < budget.best {
                 budget.best = trial.cost;
                 chosen = (candidate, needed);
             }
             trials.push(trial);
         }
-        Ok(Choice { preconditioner: chosen.0, trials, cost: budget.best, iterations: chosen.1 })
+        Ok(PreconditionerChoice { preconditioner: chosen.0, trials, cost: budget.best, iterations: chosen.1 })
     }
 
     /// With the largest rank of each in a trial, `pivots` for pivots; the one that is usually better first.
@@ -256,7 +257,7 @@ mod tests {
         })
     }
 
-    fn kinds(trials: &[Trial]) -> Vec<Preconditioner> {
+    fn kinds(trials: &[PreconditionerTrial]) -> Vec<Preconditioner> {
         trials.iter().map(|trial| trial.preconditioner).collect()
     }
 
@@ -271,7 +272,8 @@ mod tests {
     /// Where a handful of products solves the system, nothing else is tried.
     #[test]
     fn a_large_ridge_is_left_alone() {
-        let Choice { preconditioner, trials, .. } = with_problem(1.0, 64, |problem| problem.choose(&|| true).unwrap());
+        let PreconditionerChoice { preconditioner, trials, .. } =
+            with_problem(1.0, 64, |problem| problem.choose(&|| true).unwrap());
         assert_eq!((preconditioner, kinds(&trials)), (Preconditioner::None, vec![Preconditioner::None]));
     }
 
@@ -279,7 +281,7 @@ mod tests {
     #[test]
     fn a_small_ridge_is_worth_trials_that_can_win() {
         let choice = |problem: &ExactProblem| {
-            let Choice { preconditioner, trials, .. } = problem.choose(&|| true).unwrap();
+            let PreconditionerChoice { preconditioner, trials, .. } = problem.choose(&|| true).unwrap();
             (preconditioner, trials)
         };
         let (chosen, trials) = with_problem(1e-6, 32, choice);

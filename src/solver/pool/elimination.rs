@@ -5,7 +5,7 @@
 //! of the first fit cannot. [I. Guyon et al., *Gene selection for cancer classification using support vector machines*,
 //! 2002: recursive feature elimination]
 
-use super::alignment::norms_of_draws;
+use super::target_alignment::norms_of_draws;
 use crate::linalg::{Cholesky, FactorError, checkpoint};
 use crate::solver::NormalEquations;
 use ndarray::{Array2, Axis};

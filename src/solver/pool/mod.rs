@@ -4,7 +4,7 @@
 pub(crate) mod leverages;
 
 /// Weights of a kernel that is aligned with the targets.
-pub(crate) mod alignment;
+pub(crate) mod target_alignment;
 
 /// The candidates that ridge regression needs most.
 pub(crate) mod elimination;

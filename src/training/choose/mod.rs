@@ -10,7 +10,7 @@ mod by_leverage;
 mod by_targets;
 
 /// Feature counts and samplings tried on a sample of rows.
-pub(crate) mod trials;
+pub(crate) mod sample_trials;
 
 /// The density of draws for inputs of few dimensions.
 mod by_range;

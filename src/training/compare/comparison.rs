@@ -39,7 +39,7 @@ pub struct Repetition {
 
 /// The mean of one sampling at one size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct SamplingSummary {
     /// Of features, or `linear`.
     pub sampling: String,
     /// Feature count.
@@ -70,7 +70,7 @@ pub struct Comparison {
     /// `rmse`, in the unit of the target, or `error_rate`, the share of wrong labels.
     pub metric: String,
     /// The means, in the order of the request.
-    pub summary: Vec<Summary>,
+    pub summary: Vec<SamplingSummary>,
     /// Seeds and splits.
     pub repetitions: Vec<Repetition>,
     /// Every fit.
@@ -78,13 +78,13 @@ pub struct Comparison {
 }
 
 /// Means, standard errors and paired differences of trials, which come in any order.
-pub(super) fn summarise(trials: &[Trial]) -> Vec<Summary> {
-    let mut summaries: Vec<Summary> = Vec::new();
+pub(super) fn summarise(trials: &[Trial]) -> Vec<SamplingSummary> {
+    let mut summaries: Vec<SamplingSummary> = Vec::new();
     let first = trials.first().map(|trial| trial.sampling.clone()).unwrap_or_default();
     for trial in trials {
         let (features, labels_per_class) = (trial.features, trial.labels_per_class);
         let same = |other: &Trial| other.features == features && other.labels_per_class == labels_per_class;
-        let known = |summary: &Summary| {
+        let known = |summary: &SamplingSummary| {
             summary.sampling == trial.sampling
                 && summary.features == features
                 && summary.labels_per_class == labels_per_class
@@ -102,7 +102,7 @@ pub(super) fn summarise(trials: &[Trial]) -> Vec<Summary> {
         let differences: Vec<f64> = own.iter().filter_map(paired).collect();
         let is_first = trial.sampling == first;
         let (difference, difference_standard_error) = mean_and_error(&differences);
-        summaries.push(Summary {
+        summaries.push(SamplingSummary {
             sampling: trial.sampling.clone(),
             features,
             labels_per_class,

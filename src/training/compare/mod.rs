@@ -15,6 +15,6 @@ mod comparison;
 /// A comparison as text, CSV and chart.
 mod output;
 
-pub use comparison::{Comparison, Repetition, Summary, Trial};
+pub use comparison::{Comparison, Repetition, SamplingSummary, Trial};
 pub use request::CompareSpec;
 pub use trials::{compare, estimate_comparison};

@@ -1,7 +1,7 @@
 //! A comparison as text, CSV and chart.
 
-use super::comparison::{Comparison, Summary};
-use crate::plots::{Axis, LineChart, Point, Scale, Series};
+use super::comparison::{Comparison, SamplingSummary};
+use crate::plots::{Axis, Drawing, Scale, Spot, Trace, XyChart};
 use std::fmt::Write;
 
 impl Comparison {
@@ -46,23 +46,21 @@ impl Comparison {
     }
 
     /// Mean errors by size, with bars of one standard error to each side.
-    pub fn chart(&self) -> LineChart {
+    pub fn chart(&self) -> XyChart {
         let samplings = self.samplings();
-        let series = samplings.iter().map(|sampling| {
+        let traces = samplings.iter().map(|sampling| {
             let cells = self.summary.iter().filter(|cell| cell.sampling == *sampling);
-            let point = |cell: &Summary| Point {
-                x: size_of(cell) as f64,
-                y: cell.mean,
-                error: cell.standard_error.unwrap_or(0.0),
+            let spot = |cell: &SamplingSummary| {
+                Spot::with_error(size_of(cell) as f64, cell.mean, cell.standard_error.unwrap_or(0.0))
             };
-            Series { name: (*sampling).to_owned(), points: cells.map(point).collect() }
+            Trace { name: (*sampling).to_owned(), drawing: Drawing::Line, spots: cells.map(spot).collect() }
         });
         let repetitions = self.repetitions.len();
         let metric = match self.metric.as_str() {
             "rmse" => format!("test RMSE of {}", self.target),
             _ => "share of wrong labels on test rows".to_owned(),
         };
-        LineChart {
+        XyChart {
             title: format!("{}: error by {}, {}", self.dataset, self.axis_name(), self.learner),
             description: format!(
                 "Mean {metric} over {repetitions} random splits, with bars of one standard error, for {}.",
@@ -70,7 +68,7 @@ impl Comparison {
             ),
             x: Axis { label: self.axis_name().to_owned(), scale: Scale::Logarithmic },
             y: Axis { label: metric, scale: Scale::Linear },
-            series: series.collect(),
+            traces: traces.collect(),
         }
     }
 
@@ -99,12 +97,12 @@ impl Comparison {
 }
 
 /// What the axis shows: labels per class where they were limited, features otherwise.
-fn size_of(cell: &Summary) -> usize {
+fn size_of(cell: &SamplingSummary) -> usize {
     cell.labels_per_class.unwrap_or(cell.features)
 }
 
 /// A mean with as many digits as its standard error says something about.
-fn cell(cell: &Summary) -> String {
+fn cell(cell: &SamplingSummary) -> String {
     let Some(error) = cell.standard_error.filter(|error| *error > 0.0) else {
         return format!("{:.4}", cell.mean);
     };
@@ -117,7 +115,7 @@ mod tests {
     use super::*;
 
     fn comparison() -> Comparison {
-        let cell = |sampling: &str, features, mean, standard_error, difference| Summary {
+        let cell = |sampling: &str, features, mean, standard_error, difference| SamplingSummary {
             sampling: sampling.into(),
             features,
             labels_per_class: None,
@@ -160,10 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn the_chart_has_a_series_for_each_sampling() {
+    fn the_chart_has_a_trace_for_each_sampling() {
         let chart = comparison().chart();
-        assert_eq!(chart.series.len(), 2);
-        assert_eq!(chart.series[1].points[0], Point { x: 20.0, y: 11.5, error: 2.5 });
+        assert_eq!(chart.traces.len(), 2);
+        assert_eq!(chart.traces[1].spots[0], Spot { x: 20.0, y: 11.5, interval: Some((9.0, 14.0)) });
+        assert_eq!(chart.traces[0].spots[1], Spot::plain(50.0, 11.0), "one repetition has no standard error");
         assert!(chart.to_svg().contains("test RMSE of price"));
     }
 }

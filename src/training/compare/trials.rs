@@ -9,7 +9,7 @@ use crate::model::Head;
 use crate::training::TrainSpec;
 use crate::training::assess::scored_function::ScoredFunction;
 use crate::training::choose::choose_features;
-use crate::training::choose::trials::settle;
+use crate::training::choose::sample_trials::settle;
 use crate::training::fit::choosing_rows::ChoosingRows;
 use crate::training::fit::kernel_choice::KernelChoice;
 use crate::training::fit::search::CodedRows;

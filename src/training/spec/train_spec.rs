@@ -238,6 +238,19 @@ impl TrainSpec {
         held_out(task, (self.validation_fraction, self.calibration_fraction, self.design_fraction))
     }
 
+    /// For one of several trainings of which only the errors are kept: without what the final model alone needs.
+    pub(crate) fn of_a_repetition(&self) -> Self {
+        Self {
+            error_bars: false,
+            updatable: false,
+            explanations: false,
+            cross_validation: None,
+            learning_curve: false,
+            guarantees: GuaranteeSpec { exact_rows: 0, ..self.guarantees },
+            ..self.clone()
+        }
+    }
+
     /// The role of each column of a dataset.
     pub fn roles(&self, schema: &Schema) -> Roles {
         Roles::of(schema, self.sample_weight.as_deref(), self.split.column())

@@ -2,7 +2,7 @@
 
 use super::datasets::size_or_place;
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::display::{ago, count, maybe_number};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
@@ -92,7 +92,7 @@ struct ColumnRow {
     histogram: String,
 }
 
-struct Finding {
+struct FindingView {
     severity: String,
     column: String,
     detail: String,
@@ -115,10 +115,10 @@ struct DatasetPage {
     task: String,
     created: String,
     columns: Vec<ColumnRow>,
-    findings: Vec<Finding>,
+    findings: Vec<FindingView>,
     preview: Vec<Vec<String>>,
     histogram_rows: String,
-    refusal: Option<Refusal>,
+    refusal: Option<ApiRefusal>,
 }
 
 /// `GET /datasets/{id}`.
@@ -126,7 +126,7 @@ pub(in crate::api::console) async fn show(
     State(backend): State<Backend>,
     api: ApiClient,
     Id(id): Id,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     page(&backend, &api, &id, None).await
 }
 
@@ -136,7 +136,7 @@ pub(in crate::api::console) async fn change_role(
     api: ApiClient,
     Id(id): Id,
     form: FormFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let column = form.raw("column").unwrap_or_default();
     let wanted = Role::ALL.into_iter().find(|role| Some(role.name()) == form.text("role"));
     let Some(role) = wanted else { return Ok(to_dataset(&id)) };
@@ -153,7 +153,12 @@ pub(super) fn to_dataset(id: &str) -> Response {
     Redirect::to(&format!("/datasets/{}", segment(id))).into_response()
 }
 
-async fn page(backend: &Backend, api: &ApiClient, id: &str, refusal: Option<Refusal>) -> Result<Response, Refusal> {
+async fn page(
+    backend: &Backend,
+    api: &ApiClient,
+    id: &str,
+    refusal: Option<ApiRefusal>,
+) -> Result<Response, ApiRefusal> {
     let path = format!("/api/v1/datasets/{}", segment(id));
     let dataset = api.get(&path).await?;
     let preview = api.get(&format!("{path}/preview?rows={HISTOGRAM_ROWS}")).await?;
@@ -168,7 +173,7 @@ async fn page(backend: &Backend, api: &ApiClient, id: &str, refusal: Option<Refu
         }
         row
     };
-    let finding = |item: &Value| Finding {
+    let finding = |item: &Value| FindingView {
         severity: text(&item["severity"]),
         column: text(&item["column"]),
         detail: text(&item["detail"]),

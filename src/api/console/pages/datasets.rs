@@ -3,7 +3,7 @@
 use super::dataset::to_dataset;
 use super::upload::{self, Upload};
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::display::{ago, bytes, count};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
@@ -37,7 +37,7 @@ struct DatasetsPage {
     datasets: Vec<DatasetRow>,
     next: Option<String>,
     is_first: bool,
-    refusal: Option<Refusal>,
+    refusal: Option<ApiRefusal>,
 }
 
 /// `GET /datasets`.
@@ -45,7 +45,7 @@ pub(in crate::api::console) async fn list(
     State(backend): State<Backend>,
     api: ApiClient,
     query: QueryFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let cursor = query.text("cursor").map(segment);
     page(&backend, &api, cursor.as_deref(), None).await
 }
@@ -54,8 +54,8 @@ async fn page(
     backend: &Backend,
     api: &ApiClient,
     cursor: Option<&str>,
-    refusal: Option<Refusal>,
-) -> Result<Response, Refusal> {
+    refusal: Option<ApiRefusal>,
+) -> Result<Response, ApiRefusal> {
     let frame = Frame::load(api, backend, "Datasets", Section::Datasets).await?;
     let after = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
     let found = api.get(&format!("/api/v1/datasets?limit=50{after}")).await?;
@@ -91,7 +91,7 @@ pub(in crate::api::console) async fn upload(
     State(backend): State<Backend>,
     api: ApiClient,
     form: Multipart,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     match upload::receive(&backend, &api, form).await {
         Ok(dataset) => Ok(to_dataset(&text(&dataset["id"]))),
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => Err(refusal),
@@ -100,13 +100,13 @@ pub(in crate::api::console) async fn upload(
 }
 
 /// `POST /datasets/sample`: the table that comes with the program.
-pub(in crate::api::console) async fn sample(api: ApiClient, _: FormFields) -> Result<Response, Refusal> {
+pub(in crate::api::console) async fn sample(api: ApiClient, _: FormFields) -> Result<Response, ApiRefusal> {
     let sample = Upload { file_name: "houses.csv".into(), name: "houses".into(), target: "price".into() };
     Ok(to_dataset(&text(&sample.send(&api, SAMPLE.into()).await?["id"])))
 }
 
 /// `POST /datasets/{id}/delete`.
-pub(in crate::api::console) async fn delete(api: ApiClient, Id(id): Id, _: FormFields) -> Result<Response, Refusal> {
+pub(in crate::api::console) async fn delete(api: ApiClient, Id(id): Id, _: FormFields) -> Result<Response, ApiRefusal> {
     api.call(Method::DELETE, &format!("/api/v1/datasets/{}", segment(&id))).await?;
     Ok(Redirect::to("/datasets").into_response())
 }

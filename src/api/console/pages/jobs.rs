@@ -1,9 +1,9 @@
 //! What runs, waits and has ended.
 
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
-use crate::api::console::display::{ago, duration, moment};
+use crate::api::console::display::{ago, duration, moment, sentence};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
 use crate::api::http::extract::{Id, QueryFields};
 use askama::Template;
@@ -93,7 +93,7 @@ struct JobsPage {
 
 #[derive(Template)]
 #[template(path = "job.html")]
-struct JobPage {
+struct SingleJobPage {
     frame: Frame,
     job: JobRow,
     /// From 0 to 1 while it runs.
@@ -118,7 +118,7 @@ pub(in crate::api::console) async fn list(
     State(backend): State<Backend>,
     api: ApiClient,
     query: QueryFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let frame = Frame::load(&api, &backend, "Jobs", Section::Jobs).await?;
     let cursor = query.text("cursor").map(|cursor| format!("&cursor={}", segment(cursor)));
     let found = api.get(&format!("/api/v1/jobs?limit=50{}", cursor.as_deref().unwrap_or_default())).await?;
@@ -136,14 +136,14 @@ pub(in crate::api::console) async fn show(
     State(backend): State<Backend>,
     api: ApiClient,
     Id(id): Id,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let job = api.get(&format!("/api/v1/jobs/{}", segment(&id))).await?;
     let row = JobRow::of(&job);
     let title = if job["model"].is_null() { row.kind.clone() } else { format!("{} of {}", row.kind, row.model) };
     let frame = Frame::load(&api, &backend, &title, Section::Jobs).await?;
     let time = |name| job[name].as_str().map_or_else(|| "–".to_owned(), moment);
     let report = &job["report"];
-    let page = JobPage {
+    let page = SingleJobPage {
         frame,
         share: job["progress"]["fraction"].as_f64(),
         stage_words: json!(STAGES.into_iter().collect::<std::collections::BTreeMap<_, _>>()).to_string(),
@@ -172,12 +172,12 @@ fn error_in_words(error: &Value) -> Option<String> {
     match error {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        other => Some(other["detail"].as_str().map_or_else(|| other.to_string(), str::to_owned)),
+        other => Some(other["detail"].as_str().map_or_else(|| other.to_string(), sentence)),
     }
 }
 
 /// `POST /jobs/{id}/cancel`.
-pub(in crate::api::console) async fn cancel(api: ApiClient, Id(id): Id, _: FormFields) -> Result<Response, Refusal> {
+pub(in crate::api::console) async fn cancel(api: ApiClient, Id(id): Id, _: FormFields) -> Result<Response, ApiRefusal> {
     let id = segment(&id);
     api.call(Method::POST, &format!("/api/v1/jobs/{id}/cancel")).await?;
     Ok(Redirect::to(&format!("/jobs/{id}")).into_response())

@@ -1,6 +1,6 @@
 //! Entering a key, which a cookie keeps until the browser is closed.
 
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::page::{FormFields, Frame, Section, html};
 use crate::api::console::session::{cookie, is_plain, is_secure};
@@ -40,7 +40,7 @@ pub(in crate::api::console) async fn enter(
             let cookie = cookie(Some(&key), is_secure(&backend, &headers));
             ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response()
         }
-        Err(Refusal { status, detail, .. }) => page(&backend, &api, status, Some(detail)),
+        Err(ApiRefusal { status, detail, .. }) => page(&backend, &api, status, Some(detail)),
     }
 }
 

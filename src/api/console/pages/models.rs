@@ -2,7 +2,7 @@
 
 use super::model_view::{Version, VersionColumn};
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::display::{ago, bytes, count, maybe_number, percent};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
@@ -63,7 +63,7 @@ pub(in crate::api::console) async fn list(
     State(backend): State<Backend>,
     api: ApiClient,
     query: QueryFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let frame = Frame::load(&api, &backend, "Models", Section::Models).await?;
     let search = query.text("q").unwrap_or_default().to_lowercase();
     let cursor = query.text("cursor").map(segment);
@@ -83,13 +83,13 @@ pub(in crate::api::console) async fn list(
     Ok(html(StatusCode::OK, &ModelsPage { frame, models, search, total, next, is_first }))
 }
 
-async fn page_of_models(api: &ApiClient, limit: usize, cursor: Option<&str>) -> Result<Value, Refusal> {
+async fn page_of_models(api: &ApiClient, limit: usize, cursor: Option<&str>) -> Result<Value, ApiRefusal> {
     let after = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
     api.get(&format!("/api/v1/models?limit={limit}{after}")).await
 }
 
 /// The first models with a part of a name, and how many there are.
-async fn named(api: &ApiClient, search: &str) -> Result<(Vec<ModelRow>, usize), Refusal> {
+async fn named(api: &ApiClient, search: &str) -> Result<(Vec<ModelRow>, usize), ApiRefusal> {
     /// The most that the API lists at once.
     const AT_ONCE: usize = 1000;
     let (mut models, mut total, mut cursor) = (Vec::new(), 0, None);
@@ -195,7 +195,7 @@ pub(in crate::api::console) async fn show(
     api: ApiClient,
     VersionedModel { name, version }: VersionedModel,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let path = format!("/api/v1/models/{}", segment(&name));
     let model = api.get(&path).await?;
     let name = text(&model["name"]);
@@ -235,7 +235,7 @@ pub(in crate::api::console) async fn show(
 }
 
 /// The plots that there are, with their data, and why others are missing.
-async fn plots(api: &ApiClient, path: &str) -> Result<(Vec<PlotView>, Vec<(String, String)>), Refusal> {
+async fn plots(api: &ApiClient, path: &str) -> Result<(Vec<PlotView>, Vec<(String, String)>), ApiRefusal> {
     let listed = api.get(&format!("{path}?data=true")).await?;
     let (mut there, mut missing) = (Vec::new(), Vec::new());
     for plot in items(&listed["plots"]) {
@@ -272,7 +272,7 @@ pub(in crate::api::console) async fn point(
     api: ApiClient,
     Path(model): Path<String>,
     form: FormFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let (model, alias) = (segment(&model), segment(form.text("alias").unwrap_or_default()));
     let version: Value = form.text("version").and_then(|text| text.parse().ok()).map_or(Value::Null, |v: u32| json!(v));
     let path = format!("/api/v1/models/{model}/aliases/{alias}");
@@ -285,7 +285,7 @@ pub(in crate::api::console) async fn certify(
     api: ApiClient,
     Path(model): Path<String>,
     form: FormFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let version: Option<u32> = form.text("version").and_then(|text| text.parse().ok());
     let request = json!({"type": "certify", "model": model, "version": version});
     let job = api.send_json(Method::POST, "/api/v1/jobs", &request).await?;

@@ -3,7 +3,7 @@
 use super::jobs::JobRow;
 use super::models::ModelRow;
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::display::count;
 use crate::api::console::page::{Frame, Section, html};
@@ -31,7 +31,10 @@ struct StartPage {
 }
 
 /// `GET /`.
-pub(in crate::api::console) async fn show(State(backend): State<Backend>, api: ApiClient) -> Result<Response, Refusal> {
+pub(in crate::api::console) async fn show(
+    State(backend): State<Backend>,
+    api: ApiClient,
+) -> Result<Response, ApiRefusal> {
     let frame = Frame::load(&api, &backend, "Start", Section::Start).await?;
     let datasets = api.get(&format!("/api/v1/datasets?limit={SHOWN}")).await?;
     let models = api.get(&format!("/api/v1/models?sort=created&direction=descending&limit={SHOWN}")).await?;

@@ -2,7 +2,7 @@
 
 use super::forecast::Forecast;
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
 use askama::Template;
@@ -52,7 +52,7 @@ struct TrainPage {
     choices: Vec<Choice>,
     entries: Vec<Entry>,
     forecast: Option<Forecast>,
-    refusal: Option<Refusal>,
+    refusal: Option<ApiRefusal>,
     is_advanced: bool,
 }
 
@@ -169,7 +169,7 @@ pub(in crate::api::console) async fn show(
     State(backend): State<Backend>,
     api: ApiClient,
     Query(mut fields): Query<HashMap<String, String>>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let dataset = fields.get("dataset").cloned().unwrap_or_default();
     if !dataset.is_empty() && fields.get("model").is_none_or(String::is_empty) {
         let found = api.get(&format!("/api/v1/datasets/{}", segment(&dataset))).await?;
@@ -191,7 +191,7 @@ pub(in crate::api::console) async fn submit(
     State(backend): State<Backend>,
     api: ApiClient,
     form: FormFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     match api.send_json(Method::POST, "/api/v1/jobs", &job(form.all())).await {
         Ok(job) => Ok(Redirect::to(&format!("/jobs/{}", segment(&text(&job["id"])))).into_response()),
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => Err(refusal),
@@ -204,8 +204,8 @@ async fn page(
     api: &ApiClient,
     fields: &HashMap<String, String>,
     forecast: Option<Forecast>,
-    refusal: Option<Refusal>,
-) -> Result<Response, Refusal> {
+    refusal: Option<ApiRefusal>,
+) -> Result<Response, ApiRefusal> {
     let frame = Frame::load(api, backend, "Train a model", Section::Train).await?;
     let found = api.get("/api/v1/datasets?limit=200").await?;
     let mut datasets: Vec<(String, String)> =

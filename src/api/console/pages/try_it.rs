@@ -3,7 +3,7 @@
 
 use super::what_if::{Dependence, curves};
 use super::{items, text};
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::display::{number, percent, rounded};
 use crate::api::console::page::{Frame, Section, html, segment};
@@ -45,7 +45,7 @@ struct Contribution {
     size: u32,
 }
 
-struct Outcome {
+struct PredictionView {
     /// The value or the label.
     answer: String,
     lines: Vec<(&'static str, String)>,
@@ -66,8 +66,8 @@ struct TryPage {
     has_curves: bool,
     /// What curves show.
     unit: String,
-    outcome: Option<Outcome>,
-    refusal: Option<Refusal>,
+    outcome: Option<PredictionView>,
+    refusal: Option<ApiRefusal>,
 }
 
 /// `GET /models/{model}/try`.
@@ -76,7 +76,7 @@ pub(in crate::api::console) async fn show(
     api: ApiClient,
     Path(model): Path<String>,
     Query(given): Query<HashMap<String, String>>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let link = segment(&model);
     let described = api.get(&format!("/api/v1/models/{link}")).await?;
     let latest = &described["latest"];
@@ -94,7 +94,7 @@ pub(in crate::api::console) async fn show(
     let request = json!({"rows": [&row], "outputs": outputs});
     let predicted = api.send_json(Method::POST, &format!("/api/v1/models/{link}/predict"), &request).await;
     let (outcome, refusal) = match predicted {
-        Ok(answer) => (Some(Outcome::of(&answer["predictions"][0])), None),
+        Ok(answer) => (Some(PredictionView::of(&answer["predictions"][0])), None),
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return Err(refusal),
         Err(refusal) => (None, Some(refusal)),
     };
@@ -179,7 +179,7 @@ impl Input {
     }
 }
 
-impl Outcome {
+impl PredictionView {
     fn of(prediction: &Value) -> Self {
         let bare = |value: &Value| match value {
             Value::String(text) => text.clone(),

@@ -1,6 +1,6 @@
 //! An upload from a form, handed to the API as it arrives.
 
-use crate::api::console::api_client::{ApiClient, Refusal, read};
+use crate::api::console::api_client::{ApiClient, ApiRefusal, read};
 use crate::api::console::backend::Backend;
 use crate::api::console::page::{segment, stale_form};
 use crate::api::console::session::has_token;
@@ -28,7 +28,7 @@ pub(super) struct Upload {
 
 impl Upload {
     /// Sends a body to the API and gives the dataset that it has become.
-    pub(super) async fn send(&self, api: &ApiClient, body: Body) -> Result<Value, Refusal> {
+    pub(super) async fn send(&self, api: &ApiClient, body: Body) -> Result<Value, ApiRefusal> {
         let (media_type, encoding) = types(&self.file_name);
         let mut headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(media_type))]);
         if let Some(encoding) = encoding {
@@ -44,7 +44,7 @@ impl Upload {
 }
 
 /// Reads the fields of the form in their order, the file last, and gives the dataset.
-pub(super) async fn receive(backend: &Backend, api: &ApiClient, mut form: Multipart) -> Result<Value, Refusal> {
+pub(super) async fn receive(backend: &Backend, api: &ApiClient, mut form: Multipart) -> Result<Value, ApiRefusal> {
     let (mut upload, mut trusted) = (Upload::default(), false);
     while let Some(mut field) = form.next_field().await.map_err(broken)? {
         let name = field.name().unwrap_or_default().to_owned();
@@ -71,7 +71,7 @@ pub(super) async fn receive(backend: &Backend, api: &ApiClient, mut form: Multip
 }
 
 /// Sends the file part by part: none waits for the whole.
-async fn pass_on(upload: &Upload, api: &ApiClient, mut field: Field<'_>) -> Result<Value, Refusal> {
+async fn pass_on(upload: &Upload, api: &ApiClient, mut field: Field<'_>) -> Result<Value, ApiRefusal> {
     let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(PARTS_AHEAD);
     let parts = stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
     let reading = async move {
@@ -89,7 +89,7 @@ async fn pass_on(upload: &Upload, api: &ApiClient, mut field: Field<'_>) -> Resu
     answer
 }
 
-async fn short_text(field: &mut Field<'_>) -> Result<String, Refusal> {
+async fn short_text(field: &mut Field<'_>) -> Result<String, ApiRefusal> {
     let mut bytes = Vec::new();
     while let Some(part) = field.chunk().await.map_err(broken)? {
         bytes.extend_from_slice(&part);
@@ -101,12 +101,12 @@ async fn short_text(field: &mut Field<'_>) -> Result<String, Refusal> {
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-fn broken(error: MultipartError) -> Refusal {
+fn broken(error: MultipartError) -> ApiRefusal {
     refused(error.status(), error.body_text())
 }
 
-fn refused(status: StatusCode, detail: String) -> Refusal {
-    Refusal { status, title: "The upload was refused".into(), detail, problems: Vec::new() }
+fn refused(status: StatusCode, detail: String) -> ApiRefusal {
+    ApiRefusal { status, title: "The upload was refused".into(), detail, problems: Vec::new() }
 }
 
 /// Media type and compression by the ending of a file name. The API says which it takes.

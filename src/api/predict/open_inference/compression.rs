@@ -15,12 +15,12 @@ const WORTH_COMPRESSING: usize = 1024;
 
 /// How a response is compressed.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Coding {
+pub(super) enum TritonCoding {
     Gzip,
     Deflate,
 }
 
-impl Coding {
+impl TritonCoding {
     /// The coding with the highest weight, gzip of equals; none unless the client names it.
     pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accepted = field_lines(headers, &header::ACCEPT_ENCODING)?;
@@ -62,7 +62,7 @@ impl Coding {
 
 /// A response, compressed if the client accepts it and it is long enough. `json_length` is set if bytes follow the JSON.
 pub(super) fn compressed(
-    coding: Option<Coding>,
+    coding: Option<TritonCoding>,
     bytes: Vec<u8>,
     json_length: Option<usize>,
 ) -> Result<Response<Vec<u8>>, ApiError> {

@@ -35,7 +35,7 @@ use crate::serving::{Answer, Output, OutputPlace, OutputRequest, Outputs, ReadyM
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
-use compression::{Coding, compressed};
+use compression::{TritonCoding, compressed};
 use request::InferRequest;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ const SPARE_INPUTS: usize = 1024;
 /// Stock clients send no content type, so that it is ignored.
 pub(super) async fn answer(request: &PredictionRequest<'_>, body: Body) -> Result<Answered, ApiError> {
     let headers = &request.parts.headers;
-    let decoder = TensorDecoder { json_length: json_length(headers)?, coding: Coding::accepted(headers) };
+    let decoder = TensorDecoder { json_length: json_length(headers)?, coding: TritonCoding::accepted(headers) };
     run(request, decoder, body).await
 }
 
@@ -61,7 +61,7 @@ fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ApiError> {
 
 struct TensorDecoder {
     json_length: Option<usize>,
-    coding: Option<Coding>,
+    coding: Option<TritonCoding>,
 }
 
 impl Decoder for TensorDecoder {
@@ -100,7 +100,7 @@ impl Decoder for TensorDecoder {
 struct TensorEncoder {
     request: InferRequest,
     wanted: Vec<Output>,
-    coding: Option<Coding>,
+    coding: Option<TritonCoding>,
 }
 
 impl Encoder for TensorEncoder {

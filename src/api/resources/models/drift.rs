@@ -1,22 +1,13 @@
 //! `/api/v1/models/{model}/drift`: how rows of requests differ from those that a version was fitted on.
 
-use crate::api::AppState;
-use crate::api::http::error::ApiError;
-use crate::api::http::extract::{QueryFields, VersionedModel};
+use crate::api::http::extract::LoadedVersion;
 use crate::dataset::InputColumn;
 use crate::serving::ColumnDrift;
 use axum::Json;
-use axum::extract::State;
 use serde_json::{Value, json};
 
 /// `GET …/{model}/drift` and `GET …/{model}/versions/{version}/drift`.
-pub(crate) async fn show(
-    State(state): State<AppState>,
-    VersionedModel { name, version }: VersionedModel,
-    query: QueryFields,
-) -> Result<Json<Value>, ApiError> {
-    query.only(&[])?;
-    let ready = state.load(&name, version).await?;
+pub(crate) async fn show(LoadedVersion(ready): LoadedVersion) -> Json<Value> {
     let model = ready.predictor.model();
     let report = ready.drift.report(model);
     let shown = |(column, drift): (&InputColumn, &ColumnDrift)| {
@@ -31,12 +22,12 @@ pub(crate) async fn show(
         })
     };
     let columns = model.inputs.encoding.columns.iter().zip(&report.columns).map(shown).collect::<Vec<_>>();
-    Ok(Json(json!({
+    Json(json!({
         "model": ready.entry.name,
         "version": ready.entry.version,
         "rows": report.rows,
         "seconds": report.seconds,
         "expected_out_of_range": report.expected_outside,
         "columns": columns,
-    })))
+    }))
 }

@@ -74,7 +74,7 @@ enum Sort {
 
 /// The place of an entry: what it is sorted by, then what tells it from entries that are equal in that.
 #[derive(Debug, Clone, PartialEq)]
-struct Key {
+struct SortKey {
     /// None comes last in both directions.
     first: Option<Value>,
     name: String,
@@ -87,7 +87,7 @@ struct Page {
     descending: bool,
     limit: usize,
     /// The key of the last entry of the page before.
-    after: Option<Key>,
+    after: Option<SortKey>,
 }
 
 impl Page {
@@ -108,11 +108,11 @@ impl Page {
         };
         let invalid =
             || ApiError::invalid_parameter("?cursor", "must be next_cursor of the page before, sorted the same way");
-        let after = query.text("cursor").map(|text| Key::parse(text, sort).ok_or_else(invalid)).transpose()?;
+        let after = query.text("cursor").map(|text| SortKey::parse(text, sort).ok_or_else(invalid)).transpose()?;
         Ok(Self { sort, descending, limit: query.limit()?, after })
     }
 
-    fn key(&self, version: &ModelVersion, scores: &ScoresByVersion) -> Key {
+    fn key(&self, version: &ModelVersion, scores: &ScoresByVersion) -> SortKey {
         let first = match self.sort {
             Sort::Name | Sort::Version => None,
             Sort::Error => {
@@ -120,12 +120,12 @@ impl Page {
             }
             Sort::Created => Some(json!(version.created_at)),
         };
-        Key { first, name: version.name.clone(), version: version.version }
+        SortKey { first, name: version.name.clone(), version: version.version }
     }
 
     /// The entries of this page, and where the next begins.
-    fn cut<T>(&self, entries: Vec<T>, key: impl Fn(&T) -> Key) -> (Vec<T>, Option<String>) {
-        let mut keyed: Vec<(Key, T)> = entries.into_iter().map(|entry| (key(&entry), entry)).collect();
+    fn cut<T>(&self, entries: Vec<T>, key: impl Fn(&T) -> SortKey) -> (Vec<T>, Option<String>) {
+        let mut keyed: Vec<(SortKey, T)> = entries.into_iter().map(|entry| (key(&entry), entry)).collect();
         keyed.sort_by(|left, right| self.compare(&left.0, &right.0));
         keyed.retain(|(key, _)| self.after.as_ref().is_none_or(|after| self.compare(key, after) == Ordering::Greater));
         let more = keyed.len() > self.limit;
@@ -134,7 +134,7 @@ impl Page {
         (keyed.into_iter().map(|(_, entry)| entry).collect(), next)
     }
 
-    fn compare(&self, left: &Key, right: &Key) -> Ordering {
+    fn compare(&self, left: &SortKey, right: &SortKey) -> Ordering {
         let turned = |order: Ordering| if self.descending { order.reverse() } else { order };
         let first = match (&left.first, &right.first) {
             (Some(left), Some(right)) => turned(match (left.as_f64(), right.as_f64()) {
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-impl Key {
+impl SortKey {
     fn to_text(&self) -> String {
         json!([self.first, self.name, self.version]).to_string()
     }
@@ -171,14 +171,14 @@ impl Key {
 mod tests {
     use super::*;
 
-    fn page(sort: Sort, descending: bool, limit: usize, after: Option<Key>) -> Page {
+    fn page(sort: Sort, descending: bool, limit: usize, after: Option<SortKey>) -> Page {
         Page { sort, descending, limit, after }
     }
 
     #[test]
     fn pages_follow_each_other_whatever_they_are_sorted_by() {
         let errors = [("a", Some(0.5)), ("b", None), ("c", Some(0.1)), ("d", Some(0.5)), ("e", Some(0.3))];
-        let key = |entry: &(&str, Option<f64>)| Key {
+        let key = |entry: &(&str, Option<f64>)| SortKey {
             first: entry.1.map(|error| json!(error)),
             name: entry.0.to_owned(),
             version: 1,
@@ -189,7 +189,7 @@ mod tests {
                 let (shown, next) = page(Sort::Error, descending, 2, after).cut(errors.to_vec(), key);
                 seen.extend(shown.into_iter().map(|(name, _)| name));
                 match next {
-                    Some(next) => after = Key::parse(&next, Sort::Error),
+                    Some(next) => after = SortKey::parse(&next, Sort::Error),
                     None => break,
                 }
                 assert!(after.is_some());
@@ -208,8 +208,8 @@ mod tests {
             ("[\"2026\",\"a\",1]", Sort::Error),
             ("[null,\"a\"]", Sort::Name),
         ] {
-            assert_eq!(Key::parse(text, sort), None, "{text}");
+            assert_eq!(SortKey::parse(text, sort), None, "{text}");
         }
-        assert!(Key::parse("[null,\"a\",1]", Sort::Version).is_some());
+        assert!(SortKey::parse("[null,\"a\",1]", Sort::Version).is_some());
     }
 }

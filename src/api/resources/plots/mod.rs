@@ -1,7 +1,7 @@
 //! `/api/v1/models/{model}/plots`: what is known of a version as pictures, tables and JSON.
 
 /// The plots that there are.
-mod catalogue;
+mod plot_name;
 
 /// Plots of the report of the fit.
 mod of_report;
@@ -24,7 +24,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use catalogue::{Absent, PlotName};
+use plot_name::{Absent, PlotName};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 

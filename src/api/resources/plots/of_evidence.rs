@@ -1,6 +1,6 @@
 //! Plots of bounds, spectra and interval widths.
 
-use super::catalogue::{Absent, PlotName, absent};
+use super::plot_name::{Absent, PlotName, absent};
 use crate::model::FittedModel;
 use crate::plots::{Axis, Drawing, Plot, Scale, Spot, Trace, XyChart};
 use crate::theory::ours::certificate::COVERED_SHARE;
@@ -22,6 +22,11 @@ pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<
     let found = theory::guarantees(evidence, model.failure_probability, COVERED_SHARE, &model.circumstances(rows));
     let measurements = model.measurements();
     let mut traces = planned(model);
+    let before = if traces.is_empty() {
+        "No theorem bounds it before training at this λ and with so few rows; shown is what"
+    } else {
+        "Lines are what theorems prove for a number of features before training, marks what"
+    };
     let of_this_model = |guarantee: &&Guarantee| {
         guarantee.id == "bochner.certificate_mean"
             && guarantee.form == Form::Bound
@@ -44,8 +49,8 @@ pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<
     Ok(Plot::Xy(XyChart {
         title: PlotName::ErrorByFeatures.title().to_owned(),
         description: format!(
-            "The mean squared distance to the exact kernel method: what theorems prove for a number of features before \
-             training, and what is proved, estimated and measured for this model of {features} features."
+            "The mean squared distance between this model and the exact kernel method. {before} is proved, estimated or \
+             measured for this model of {features} features."
         ),
         x: Axis { label: "random features".to_owned(), scale: Scale::Logarithmic },
         y: Axis { label: "mean squared distance".to_owned(), scale: Scale::Logarithmic },
@@ -91,14 +96,24 @@ fn profile(model: &FittedModel) -> Option<SpectralProfile> {
     model.evidence.as_ref().map(spectral_profile)
 }
 
-const NO_SPECTRUM: &str = "training kept no eigenvalues; they are there for ridge regression whose λ is searched for";
+/// Why a part of the spectrum is not there.
+fn without(profile: Option<&SpectralProfile>, what: &str) -> Absent {
+    let missing = profile.and_then(|found| found.missing.iter().find(|missing| missing.what == what));
+    Absent::NotMeasured(match missing {
+        None => "eigenvalues are computed for ridge regression on random features only".to_owned(),
+        Some(missing) => match missing.job {
+            None => missing.reason.to_owned(),
+            Some(job) => format!("{}; a job of type {job} computes them", missing.reason),
+        },
+    })
+}
 
 /// The eigenvalues by rank, and λ.
 pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
     let profile = profile(model);
     let Some((eigenvalues, profile)) = profile.as_ref().and_then(|found| Some((found.eigenvalues.as_ref()?, found)))
     else {
-        return absent(NO_SPECTRUM);
+        return Err(without(profile.as_ref(), "eigenvalues"));
     };
     let spots: Vec<Spot> =
         eigenvalues.values.iter().map(|ranked| Spot::plain(ranked.rank as f64, ranked.value)).collect();
@@ -131,16 +146,16 @@ pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
 pub(super) fn leverage(model: &FittedModel) -> Result<Plot, Absent> {
     let profile = profile(model);
     let Some(curve) = profile.as_ref().and_then(|found| found.leverage.as_ref()) else {
-        let missing = profile.iter().flat_map(|found| &found.missing).find(|missing| missing.what == "leverage");
-        return Err(Absent::NotMeasured(missing.map_or(NO_SPECTRUM, |missing| missing.reason).to_owned()));
+        return Err(without(profile.as_ref(), "leverage"));
     };
     let spots = curve.points.iter().map(|point| Spot::plain(point.lambda, point.largest)).collect();
     Ok(Plot::Xy(XyChart {
         title: PlotName::Leverage.title().to_owned(),
-        description: "The largest leverage of a feature at each λ; features of large leverage are needed most."
+        description: "At each λ, the largest leverage of a draw times the number of draws. The closer it is to the \
+                      effective dimension, the more evenly the draws are needed, and the fewer of them are enough."
             .to_owned(),
         x: Axis { label: "λ".to_owned(), scale: Scale::Logarithmic },
-        y: Axis { label: "largest leverage".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: "largest leverage × draws".to_owned(), scale: Scale::Logarithmic },
         traces: vec![Trace { name: "Largest leverage".to_owned(), drawing: Drawing::Line, spots }],
     }))
 }
@@ -154,7 +169,10 @@ pub(super) fn interval_width(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let scaled = model.scales_intervals();
     let unit = if scaled { 1.0 } else { model.interval_scales.first().copied().unwrap_or(1.0) };
-    let label = if scaled { "width of the interval, in units of the spread" } else { "width of the interval" };
+    let label = match model.head.targets() {
+        [target, ..] if !scaled => format!("interval width, in units of {target}"),
+        _ => "interval width, in units of the spread".to_owned(),
+    };
     let spot = |percent: u32| {
         let delta = 1.0 - f64::from(percent) / 100.0;
         let rounded = (delta * 100.0).round() / 100.0;
@@ -163,11 +181,12 @@ pub(super) fn interval_width(model: &FittedModel) -> Result<Plot, Absent> {
     let spots: Vec<Spot> = (50..=99).map(spot).filter(|spot| spot.y.is_finite()).collect();
     Ok(Plot::Xy(XyChart {
         title: PlotName::IntervalWidth.title().to_owned(),
-        description: "The width of the interval of a new row that contains its target with at least a probability, by \
-                      that probability."
-            .to_owned(),
-        x: Axis { label: "probability of containing the target".to_owned(), scale: Scale::Linear },
-        y: Axis { label: label.to_owned(), scale: Scale::Linear },
+        description:
+            "How wide the interval of a new row has to be to contain its target with at least the probability \
+                      on the horizontal axis."
+                .to_owned(),
+        x: Axis { label: "probability of containing the target, at least".to_owned(), scale: Scale::Linear },
+        y: Axis { label, scale: Scale::Linear },
         traces: vec![Trace { name: "Proved width".to_owned(), drawing: Drawing::Curve, spots }],
     }))
 }

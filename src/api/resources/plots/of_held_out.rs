@@ -1,6 +1,6 @@
 //! Plots of held-out rows: a sample of them is kept with the model.
 
-use super::catalogue::{Absent, PlotName, absent};
+use super::plot_name::{Absent, PlotName, absent};
 use crate::model::{FittedModel, HeldOutRow, LabelRanking};
 use crate::plots::{Axis, Drawing, Plot, Scale, Spot, Trace, XyChart};
 
@@ -28,6 +28,10 @@ fn reference(name: &str, ends: [(f64, f64); 2]) -> Trace {
 fn rows_in_words(model: &FittedModel, shown: usize) -> String {
     let all = model.held_out.as_ref().map_or(0, |sample| sample.available);
     if shown == all { format!("the {all} held-out rows") } else { format!("{shown} of the {all} held-out rows") }
+}
+
+fn rows_counted(count: usize) -> String {
+    if count == 1 { "1 held-out row".to_owned() } else { format!("{count} held-out rows") }
 }
 
 /// The held-out rows of one target, by its name or the first.
@@ -133,8 +137,9 @@ pub(super) fn roc(model: &FittedModel) -> Result<Plot, Absent> {
         spots: ranking.roc.iter().map(|(x, y)| Spot::plain(*x, *y)).collect(),
     };
     let description = format!(
-        "For every threshold, the share of rows of {} that is found by the share of other rows that is mistaken for it, on \
-         {held_out}; the area under the curve is in parentheses. A coin follows the dashed line.",
+        "For each threshold, the share of the rows of {} that is found (upwards) and the share of the other rows that is \
+         mistaken for it (to the right), on {held_out}. The area under the curve is in parentheses; the dashed line is a \
+         random guess.",
         labels_in_words(model, found.len())
     );
     Ok(Plot::Xy(XyChart {
@@ -142,7 +147,7 @@ pub(super) fn roc(model: &FittedModel) -> Result<Plot, Absent> {
         description,
         x: linear("false positive rate"),
         y: linear("true positive rate"),
-        traces: found.iter().map(curve).chain([reference("Coin", [(0.0, 0.0), (1.0, 1.0)])]).collect(),
+        traces: found.iter().map(curve).chain([reference("Random guess", [(0.0, 0.0), (1.0, 1.0)])]).collect(),
     }))
 }
 
@@ -158,14 +163,14 @@ pub(super) fn precision_recall(model: &FittedModel) -> Result<Plot, Absent> {
     let mut traces: Vec<Trace> = found.iter().map(curve).collect();
     let guess = match found.as_slice() {
         [ranking] => {
-            traces.push(reference("Guess", [(0.0, ranking.share), (1.0, ranking.share)]));
-            " A guess follows the dashed line."
+            traces.push(reference("Random guess", [(0.0, ranking.share), (1.0, ranking.share)]));
+            " The dashed line is a random guess."
         }
         _ => "",
     };
     let description = format!(
-        "For every threshold, the share of right ones among the rows that are given {} by the share of its rows that is \
-         found, on {held_out}; the average precision is in parentheses.{guess}",
+        "For each threshold, the share of right answers among the rows that are given {} (upwards) and the share of its \
+         rows that is found (to the right), on {held_out}. The average precision is in parentheses.{guess}",
         labels_in_words(model, found.len())
     );
     Ok(Plot::Xy(XyChart {
@@ -191,7 +196,10 @@ pub(super) fn coverage(model: &FittedModel) -> Result<Plot, Absent> {
         y: *measured,
         interval: Some(wilson(*measured, rows)),
     };
-    let thing = if model.head.labels().is_some() { "label set" } else { "interval" };
+    let (thing, title) = match model.head.labels() {
+        Some(_) => ("label set", "Measured coverage of label sets"),
+        None => ("interval", PlotName::Coverage.title()),
+    };
     let how = if found.halved {
         " Every second held-out row calibrates the intervals of this picture, and they are tested on the others; \
          predictions use all of them."
@@ -200,11 +208,11 @@ pub(super) fn coverage(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let ends = found.levels.first().zip(found.levels.last()).map_or([0.5, 1.0], |(first, last)| [first.0, last.0]);
     Ok(Plot::Xy(XyChart {
-        title: PlotName::Coverage.title().to_owned(),
+        title: title.to_owned(),
         description: format!(
-            "The share of {} held-out rows whose {thing} contains the target, by the promised probability 1 − δ; bars are \
+            "The share of {} whose {thing} contains the target, by the promised probability 1 − δ; bars are \
              approximate 95% intervals for so many rows.{how}",
-            found.rows
+            rows_counted(found.rows)
         ),
         x: linear("promised probability 1 − δ"),
         y: linear("measured share of rows"),

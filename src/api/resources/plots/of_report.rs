@@ -1,8 +1,8 @@
 //! Plots of the report of the fit and of its explanations. The numbers are those of the API's own answers.
 
-use super::catalogue::{Absent, PlotName, absent};
+use super::plot_name::{Absent, PlotName, absent};
 use crate::model::FittedModel;
-use crate::plots::{Axis, Bar, BarChart, Drawing, MatrixChart, Plot, Scale, Spot, Trace, XyChart};
+use crate::plots::{Axis, Bar, BarChart, Drawing, MatrixChart, Plot, Scale, Spot, Trace, XyChart, short_number};
 use serde_json::Value;
 
 /// The errors at every λ that was tried.
@@ -25,16 +25,23 @@ pub(super) fn lambda_path(model: &FittedModel) -> Result<Plot, Absent> {
             .collect();
         (!spots.is_empty()).then(|| Trace { name: name.to_owned(), drawing: Drawing::Line, spots })
     };
+    let mut traces: Vec<Trace> = series.into_iter().filter_map(trace).collect();
+    let errors = || traces.iter().flat_map(|trace| &trace.spots).map(|spot| spot.y).filter(|error| *error > 0.0);
+    let ends = [errors().fold(f64::INFINITY, f64::min), errors().fold(0.0, f64::max)];
+    if ends.iter().all(|end| end.is_finite()) {
+        let spots = ends.map(|error| Spot::plain(model.report.lambda, error)).to_vec();
+        traces.push(Trace { name: "λ of this model".to_owned(), drawing: Drawing::Reference, spots });
+    }
     let unit = if report["validation_accuracy"].is_null() { "mean squared error" } else { "mean loss" };
     Ok(Plot::Xy(XyChart {
         title: PlotName::LambdaPath.title().to_owned(),
         description: format!(
-            "The errors of the model at each λ that was tried; λ = {:.3e} was taken.",
-            model.report.lambda
+            "The errors of the model at each λ that was tried; the dashed line is at λ = {}, which was taken.",
+            short_number(model.report.lambda)
         ),
         x: Axis { label: "λ".to_owned(), scale: Scale::Logarithmic },
         y: Axis { label: unit.to_owned(), scale: Scale::Logarithmic },
-        traces: series.into_iter().filter_map(trace).collect(),
+        traces,
     }))
 }
 
@@ -165,13 +172,18 @@ pub(super) fn importance(model: &FittedModel) -> Result<Plot, Absent> {
         );
     }
     bars.sort_by(|left, right| right.value.total_cmp(&left.value));
+    let (loss, label) = match model.head.labels() {
+        Some(_) => ("share of wrong labels", "increase of the share of wrong labels"),
+        None => {
+            ("squared error (in units of the target's variance)", "increase of the squared error ÷ target variance")
+        }
+    };
     Ok(Plot::Bars(BarChart {
         title: PlotName::Importance.title().to_owned(),
-        description:
-            "How much the mean loss on held-out rows grows when the values of one column are shuffled, with its \
-                      standard error."
-                .to_owned(),
-        label: "increase of the mean loss".to_owned(),
+        description: format!(
+            "How much the {loss} on held-out rows grows when the values of one column are shuffled, with its standard error."
+        ),
+        label: label.to_owned(),
         bars,
     }))
 }
@@ -197,8 +209,14 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
     let numbers =
         |values: &Value| values.as_array().into_iter().flatten().filter_map(Value::as_f64).collect::<Vec<f64>>();
     let title = format!("Partial dependence on {name}");
-    let shown = if model.head.labels().is_some() { "mean decision value" } else { "mean prediction" };
-    let description = format!("The {shown} over training rows if {name} had each value.");
+    let (shown, sign) = match model.head.labels() {
+        None => ("mean prediction", String::new()),
+        Some(labels) => match labels.labels.as_slice() {
+            [below, above] => ("mean decision value", format!(" Above 0 the label is {above}, below 0 {below}.")),
+            _ => ("mean decision value", " The label with the largest decision value is predicted.".to_owned()),
+        },
+    };
+    let description = format!("The {shown} over training rows if {name} had each value.{sign}");
     if points.iter().all(|point| point.is_number()) {
         let trace = |(output, values): (&String, &Value)| {
             let spots = points.iter().filter_map(|point| point.as_f64()).zip(numbers(values));

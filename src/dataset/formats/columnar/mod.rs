@@ -9,10 +9,10 @@ mod cells;
 mod child;
 
 /// The parent: starts a child and reads what it writes.
-mod table;
+mod columnar_table;
 
 pub use child::{read_columns, restrict};
-pub(crate) use table::ColumnarTable;
+pub(crate) use columnar_table::ColumnarTable;
 
 /// A format that the child reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

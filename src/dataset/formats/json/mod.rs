@@ -4,7 +4,7 @@
 mod text;
 
 /// Objects, one per row.
-pub(super) mod records;
+pub(super) mod objects;
 
 /// Lists, one per column.
 pub(super) mod columns;

@@ -1,7 +1,9 @@
 //! How linear systems and classifiers were solved.
 
 use super::{Numbers, converted};
-use crate::solver::{Certificate, ClassifierEvidence, ExactSolve, Method, PathPoint, Preconditioner, Trial};
+use crate::solver::{
+    Certificate, ClassifierEvidence, ExactSolve, Method, PathPoint, Preconditioner, PreconditionerTrial,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -13,7 +15,7 @@ pub(in crate::model::artifact) struct StoredExactSolve {
     corrections: usize,
     preconditioner: StoredPreconditioner,
     rank: usize,
-    trials: Vec<StoredTrial>,
+    trials: Vec<StoredPreconditionerTrial>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -25,7 +27,7 @@ enum StoredPreconditioner {
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredTrial {
+struct StoredPreconditionerTrial {
     preconditioner: StoredPreconditioner,
     iterations: usize,
     cost: f64,
@@ -116,14 +118,14 @@ impl From<StoredPreconditioner> for Preconditioner {
     }
 }
 
-impl From<&Trial> for StoredTrial {
-    fn from(trial: &Trial) -> Self {
+impl From<&PreconditionerTrial> for StoredPreconditionerTrial {
+    fn from(trial: &PreconditionerTrial) -> Self {
         Self { preconditioner: trial.preconditioner.into(), iterations: trial.iterations, cost: trial.cost }
     }
 }
 
-impl From<StoredTrial> for Trial {
-    fn from(stored: StoredTrial) -> Self {
+impl From<StoredPreconditionerTrial> for PreconditionerTrial {
+    fn from(stored: StoredPreconditionerTrial) -> Self {
         Self { preconditioner: stored.preconditioner.into(), iterations: stored.iterations, cost: stored.cost }
     }
 }

@@ -1,7 +1,7 @@
 //! The pages of the documentation, as files of the repository.
 
 /// A page.
-pub(super) struct DocsPage {
+pub(super) struct DocsFile {
     /// Its last segment under `/docs`.
     pub(super) address: &'static str,
     /// Where links of other pages find it in the repository.
@@ -13,11 +13,11 @@ pub(super) struct DocsPage {
 /// Pages that belong together.
 pub(super) struct Shelf {
     pub(super) title: &'static str,
-    pub(super) pages: &'static [DocsPage],
+    pub(super) pages: &'static [DocsFile],
 }
 
-const fn page(address: &'static str, file: &'static str, title: &'static str, text: &'static str) -> DocsPage {
-    DocsPage { address, file, title, text }
+const fn page(address: &'static str, file: &'static str, title: &'static str, text: &'static str) -> DocsFile {
+    DocsFile { address, file, title, text }
 }
 
 /// In the order of the navigation.
@@ -51,6 +51,12 @@ pub(super) const LIBRARY: [Shelf; 4] = [
                 include_str!("../../../../../docs/performance.md"),
             ),
             page("accuracy", "docs/accuracy.md", "Accuracy", include_str!("../../../../../docs/accuracy.md")),
+            page(
+                "distributed",
+                "docs/distributed.md",
+                "Beyond one machine",
+                include_str!("../../../../../docs/distributed.md"),
+            ),
         ],
     },
     Shelf {
@@ -127,7 +133,7 @@ pub(super) const LIBRARY: [Shelf; 4] = [
 ];
 
 /// Every page.
-pub(super) fn pages() -> impl Iterator<Item = &'static DocsPage> {
+pub(super) fn pages() -> impl Iterator<Item = &'static DocsFile> {
     LIBRARY.iter().flat_map(|shelf| shelf.pages)
 }
 

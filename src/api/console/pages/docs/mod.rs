@@ -6,7 +6,7 @@ mod library;
 /// Markdown as HTML.
 mod markdown;
 
-use crate::api::console::api_client::{ApiClient, Refusal};
+use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
 use crate::api::console::page::{Frame, Section, html};
 use crate::api::http::extract::QueryFields;
@@ -14,7 +14,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use library::{DocsPage as Document, LIBRARY, Shelf, pages};
+use library::{DocsFile, LIBRARY, Shelf, pages};
 use markdown::to_html;
 
 struct Hit {
@@ -42,7 +42,7 @@ pub(in crate::api::console) async fn index(
     State(backend): State<Backend>,
     api: ApiClient,
     query: QueryFields,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let search = query.text("q").unwrap_or_default().to_owned();
     let hits = (!search.is_empty()).then(|| find(&search));
     page(&backend, &api, "Documentation", "", search, hits, None).await
@@ -53,11 +53,16 @@ pub(in crate::api::console) async fn show(
     State(backend): State<Backend>,
     api: ApiClient,
     Path(name): Path<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let name = name.trim_end_matches(".md");
     let Some(found) = pages().find(|page| page.address == name) else {
         let detail = format!("There is no page '{name}' in the documentation. /docs lists all pages.");
-        return Err(Refusal { status: StatusCode::NOT_FOUND, title: "No such page".into(), detail, problems: vec![] });
+        return Err(ApiRefusal {
+            status: StatusCode::NOT_FOUND,
+            title: "No such page".into(),
+            detail,
+            problems: vec![],
+        });
     };
     let body = to_html(found.file, found.text);
     page(&backend, &api, found.title, found.address, String::new(), None, Some(body)).await
@@ -71,7 +76,7 @@ async fn page(
     search: String,
     hits: Option<Vec<Hit>>,
     body: Option<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiRefusal> {
     let frame = Frame::load(api, backend, title, Section::Docs).await?;
     let status = StatusCode::OK;
     Ok(html(status, &DocsPage { frame, shelves: &LIBRARY, current: current.to_owned(), search, hits, body }))
@@ -85,7 +90,7 @@ fn find(search: &str) -> Vec<Hit> {
     hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
-fn hit(page: &'static Document, words: &[String]) -> Option<(usize, Hit)> {
+fn hit(page: &'static DocsFile, words: &[String]) -> Option<(usize, Hit)> {
     let lower = page.text.to_lowercase();
     if !words.iter().all(|word| lower.contains(word)) {
         return None;

@@ -1,6 +1,6 @@
 //! A JSON list of rows before its column order is known: the numbers in one vector, other cells by their index.
 
-use super::records::{NOT_A_CELL, read_cell, too_many_rows};
+use super::json_rows::{NOT_A_CELL, read_cell, too_many_rows};
 use crate::dataset::Cell;
 use crate::model::FittedModel;
 use crate::serving::Refusal;

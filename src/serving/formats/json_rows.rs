@@ -68,9 +68,9 @@ pub(super) fn read_record(
     let mut next = find_column(json.known_object(), columns_by_name, expected, &mut names);
     loop {
         match next {
-            Ok(Key::End) => break,
-            Ok(Key::Other) => skip(json)?,
-            Ok(Key::Column(column)) => {
+            Ok(MemberName::End) => break,
+            Ok(MemberName::Other) => skip(json)?,
+            Ok(MemberName::Column(column)) => {
                 if std::mem::replace(&mut seen[column], true) {
                     return Err(Refusal::twice(&pointer(place, &columns[column].name)));
                 }
@@ -135,7 +135,7 @@ pub(super) const NOT_A_CELL: &str = "must be a number, a text, a boolean or null
 const COMPARED_NAMES: usize = 256;
 
 /// The next key of a record.
-enum Key {
+enum MemberName {
     End,
     Other,
     Column(usize),
@@ -147,13 +147,13 @@ fn find_column(
     columns: &Names,
     expected: usize,
     unknown: &mut Vec<String>,
-) -> Result<Key, JiterError> {
-    let Some(key) = key? else { return Ok(Key::End) };
+) -> Result<MemberName, JiterError> {
+    let Some(key) = key? else { return Ok(MemberName::End) };
     let found = columns.find(key, expected);
     if found.is_none() && unknown.len() < COMPARED_NAMES {
         unknown.push(key.to_owned());
     }
-    Ok(found.map_or(Key::Other, Key::Column))
+    Ok(found.map_or(MemberName::Other, MemberName::Column))
 }
 
 /// The next value as a cell; none for a list or an object, which is skipped. The position of an error is left to the

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::runtime::Handle;
 
-type Task = Box<dyn FnOnce() + Send>;
+type ThreadTask = Box<dyn FnOnce() + Send>;
 
 /// A handle to the prediction threads, which end with the last handle. Tasks run in the order they are given; the queues
 /// of the models limit how many there are.
 #[derive(Clone)]
 pub struct PredictionPool {
-    tasks: Sender<Task>,
+    tasks: Sender<ThreadTask>,
     runtime: Handle,
     threads: usize,
 }
@@ -50,7 +50,7 @@ impl PredictionPool {
     }
 }
 
-fn work(waiting: &Mutex<Receiver<Task>>) {
+fn work(waiting: &Mutex<Receiver<ThreadTask>>) {
     loop {
         let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(task) = task else { return };
