@@ -25,7 +25,7 @@ mod spark_driver;
 pub use file_rows::{FileOfTable, add_file};
 pub use local_engine::LocalEngine;
 pub use row_stream::add_stream;
-pub use spark_driver::SparkOptions;
+pub use spark_driver::{SparkOptions, worker_program};
 pub use spark_engine::{RowReader, SparkEngine};
 pub use table_folder::TableFolder;
 

@@ -3,7 +3,7 @@
 
 use crate::training::TrainError;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -25,12 +25,19 @@ pub struct SparkOptions {
     pub master: String,
     /// The Python that has pyspark.
     pub python: PathBuf,
-    /// This program, where the executors have it.
+    /// `bochner-worker` or `bochner`, where the executors have it.
     pub program: PathBuf,
     /// Partitions; by default as many as there are files, 200 at most.
     pub partitions: Option<usize>,
     /// `name=value`.
     pub settings: Vec<String>,
+}
+
+/// The program that runs passes: `bochner-worker` beside this one, or this one where there is none.
+pub fn worker_program() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let worker = own.with_file_name("bochner-worker");
+    Ok(if worker.is_file() { worker } else { own })
 }
 
 /// A running session. It ends with its owner.
