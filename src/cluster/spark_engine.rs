@@ -3,7 +3,7 @@
 
 use super::TableFolder;
 use super::spark_driver::{SparkDriver, SparkOptions};
-use crate::training::{Engine, Partial, PassTask, TrainError};
+use crate::training::{Engine, InstructionSet, Partial, PassTask, TrainError};
 use serde_json::json;
 use std::fs::File;
 use std::io::BufReader;
@@ -39,6 +39,7 @@ pub struct SparkEngine {
     driver: Mutex<SparkDriver>,
     /// Tasks and statistics on their way; removed with the engine.
     folder: TempDir,
+    instructions: Option<InstructionSet>,
 }
 
 impl SparkEngine {
@@ -58,7 +59,13 @@ impl SparkEngine {
             "largest_file": folder.largest_file,
         }}))?;
         driver.wait_for("ready", &|_| Ok(()))?;
-        Ok(Self { driver: Mutex::new(driver), folder: scratch })
+        Ok(Self { driver: Mutex::new(driver), folder: scratch, instructions: None })
+    }
+
+    /// Has every pass use these instructions, on a cluster whose machines have different ones.
+    #[must_use]
+    pub fn with_instructions(self, instructions: Option<InstructionSet>) -> Self {
+        Self { instructions, ..self }
     }
 }
 
@@ -82,5 +89,9 @@ impl Engine for SparkEngine {
         let partial = Partial::read(source, LARGEST_PARTIAL).map_err(|error| TrainError::Engine(error.to_string()))?;
         std::fs::remove_file(&output).map_err(TrainError::Rows)?;
         Ok(partial)
+    }
+
+    fn instructions(&self) -> Option<InstructionSet> {
+        self.instructions
     }
 }

@@ -48,6 +48,7 @@ mod partial;
 /// Training on a table in files that stay where they are.
 mod located;
 
+pub use crate::solver::InstructionSet;
 pub use assess::recertify::recertify;
 pub use compare::{CompareSpec, Comparison, Repetition, Summary, Trial, compare, estimate_comparison};
 pub(crate) use fit::bandwidth::mean_absolute_difference;

@@ -1,9 +1,11 @@
 //! Train on a folder of Parquet files, here or on Apache Spark. The model is the same bytes.
 
 use crate::cli::inputs::{ResourceArguments, listed};
-use crate::cluster::{LocalEngine, RowReader, SparkEngine, SparkOptions, TableFolder};
+use crate::cluster::{LocalEngine, RowReader, SparkEngine, SparkOptions, TableFolder, worker_program};
 use crate::linalg;
-use crate::training::{Engine, LocatedTable, Observer, TrainError, TrainSpec, Trained, estimate_memory, train_located};
+use crate::training::{
+    Engine, InstructionSet, LocatedTable, Observer, TrainError, TrainSpec, Trained, estimate_memory, train_located,
+};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -31,9 +33,15 @@ pub struct EngineArguments {
     #[arg(long, value_name = "PATH", default_value = "python3")]
     spark_python: PathBuf,
 
-    /// This program on the executors. The default is the path of the running one.
+    /// The program that executors run passes with. The default is bochner-worker in the folder of this program, or this program
+    /// itself if that is not there.
     #[arg(long, value_name = "PATH")]
     spark_program: Option<PathBuf>,
+
+    /// Instructions that every pass must use, on a cluster whose machines have different ones: scalar, avx2, avx512 or neon.
+    /// The default is the widest of each machine, and machines that differ are refused.
+    #[arg(long, value_name = "SET", value_parser = parse_instructions)]
+    spark_instructions: Option<InstructionSet>,
 
     /// Partitions, where the program reads the files. The default is one a file, 200 at most. The model does not depend on it.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -58,11 +66,11 @@ impl EngineArguments {
     }
 
     fn options(&self) -> Result<SparkOptions, String> {
-        let own = || std::env::current_exe().map_err(|error| format!("the path of this program is not known: {error}"));
+        let found = || worker_program().map_err(|error| format!("the path of this program is not known: {error}"));
         Ok(SparkOptions {
             master: self.spark_master.clone(),
             python: self.spark_python.clone(),
-            program: self.spark_program.clone().map_or_else(own, Ok)?,
+            program: self.spark_program.clone().map_or_else(found, Ok)?,
             partitions: self.spark_partitions.map(|count| count as usize),
             settings: self.spark_conf.clone(),
         })
@@ -87,7 +95,10 @@ pub(in crate::cli) fn train_files(
             train_with(&engine, &folder, &targets, spec, (allowed, observer))
         }
         EngineName::Spark => match SparkEngine::start(&folder, &engine.options()?, engine.spark_reader) {
-            Ok(engine) => train_with(&engine, &folder, &targets, spec, (allowed, observer)),
+            Ok(session) => {
+                let engine = session.with_instructions(engine.spark_instructions);
+                train_with(&engine, &folder, &targets, spec, (allowed, observer))
+            }
             Err(error) => Ok(Err(error)),
         },
     }
@@ -117,6 +128,12 @@ fn train_with(
 fn parse_reader(text: &str) -> Result<RowReader, String> {
     let reader = RowReader::ALL.iter().find(|(name, _)| *name == text).map(|(_, reader)| *reader);
     reader.ok_or_else(|| "must be workers or spark".into())
+}
+
+fn parse_instructions(text: &str) -> Result<InstructionSet, String> {
+    let key = |set: &InstructionSet| set.name().to_lowercase().replace('-', "");
+    let set = InstructionSet::ALL.into_iter().find(|set| key(set) == text);
+    set.ok_or_else(|| "must be scalar, avx2, avx512 or neon".into())
 }
 
 fn parse_setting(text: &str) -> Result<String, String> {
