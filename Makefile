@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make run` and `make test`. Each installs what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help run test build deps python check unit traces smoke clients browser crashes faults hostile mutations fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages bench-uploads clean image test-docker test-spark spark reproduce
+.PHONY: help run test build worker deps python check unit traces smoke clients browser crashes faults hostile mutations fuzz audit check-metrics bench bench-peers bench-accuracy bench-serving bench-pages bench-uploads clean image test-docker test-spark spark reproduce
 
 # Where rustup puts cargo, for shells that have not heard of it yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -23,7 +23,10 @@ run: build ## Build and start the service on 127.0.0.1:8080, keeping its data in
 test: deps check unit traces smoke clients browser crashes spark test-docker ## Run every test: formatting, lints, unit, numerics, HTTP, hostile requests, curl, other people's clients, a browser, crashes, the container
 
 build: deps ## Build the release binary, target/release/bochner
-	cargo build --release --locked
+	cargo build --release --locked --bin bochner
+
+worker: deps ## Build target/release/bochner-worker, which executors of a cluster run: one static file without BLAS
+	@sh scripts/build-worker.sh release
 
 image: deps ## Build the container image bochner:local, and target/docker/bochner.debug, the symbols of its binary
 	@sh scripts/build-image.sh bochner:local

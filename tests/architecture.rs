@@ -56,7 +56,7 @@ const ALLOWED: [(&str, &[&str]); 57] = [
             "training",
         ],
     ),
-    ("config", &["request"]),
+    ("config", &["linalg", "request"]),
     ("telemetry", &["config"]),
     ("api", &["config", "dataset", "jobs", "keys", "model", "serving", "storage", "telemetry"]),
     ("api::console", &["api::http", "keys", "plots", "storage", "telemetry"]),

@@ -51,7 +51,7 @@ mod read_columns;
 use crate::config::{self, Config};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-pub use cluster::{EngineArguments, MergeArguments, PassArguments};
+pub use cluster::{EngineArguments, MergeArguments, PassArguments, WorkerCli};
 pub use compare::CompareArguments;
 pub use demo::DemoArguments;
 pub use inputs::{ResourceArguments, TableArguments};
@@ -206,7 +206,7 @@ impl Cli {
 
     /// Runs the command. An error is printed to standard error and gives exit code 1.
     pub fn run(self) -> ExitCode {
-        let outcome = match self.command {
+        outcome(match self.command {
             Command::Serve(config) => serve::serve(*config).map(|()| ExitCode::SUCCESS),
             Command::Demo(arguments) => demo::demo(&arguments),
             Command::Healthcheck { listen, tls_certificate } => {
@@ -233,15 +233,16 @@ impl Cli {
             Command::Pass(arguments) => cluster::pass(&arguments).map(|()| ExitCode::SUCCESS),
             Command::Merge(arguments) => cluster::merge(&arguments).map(|()| ExitCode::SUCCESS),
             Command::ReadColumns { format } => return read_columns::read(&format),
-        };
-        match outcome {
-            Ok(code) => code,
-            Err(message) => {
-                eprintln!("bochner: {message}");
-                ExitCode::FAILURE
-            }
-        }
+        })
     }
+}
+
+/// The exit code of a command, whose error is printed to standard error.
+fn outcome(done: Result<ExitCode, String>) -> ExitCode {
+    done.unwrap_or_else(|message| {
+        eprintln!("bochner: {message}");
+        ExitCode::FAILURE
+    })
 }
 
 /// The arguments with those of the configuration file, if one is named.

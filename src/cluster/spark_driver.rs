@@ -2,10 +2,10 @@
 //! JSON on its standard input and answers on its standard output, and ends when its input does.
 
 use crate::config::{SparkConfig, SparkReader};
-use crate::training::TrainError;
+use crate::training::{InstructionSet, TrainError};
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -32,7 +32,7 @@ pub struct SparkOptions {
     pub master: String,
     /// The Python that has pyspark.
     pub python: PathBuf,
-    /// This program, where the executors have it.
+    /// `bochner-worker` or `bochner`, where the executors have it.
     pub program: PathBuf,
     /// Partitions; by default as many as there are files, 200 at most.
     pub partitions: Option<usize>,
@@ -40,21 +40,31 @@ pub struct SparkOptions {
     pub reader: SparkReader,
     /// `name=value`.
     pub settings: Vec<String>,
+    /// Instructions that every pass uses, on a cluster whose machines have different ones.
+    pub instructions: Option<InstructionSet>,
 }
 
 impl SparkOptions {
-    /// Sessions of a master as they are configured; the program is by default the running one.
+    /// Sessions of a master as they are configured.
     pub fn new(master: &str, config: &SparkConfig) -> Result<Self, String> {
-        let own = || std::env::current_exe().map_err(|error| format!("the path of this program is not known: {error}"));
+        let found = || worker_program().map_err(|error| format!("the path of this program is not known: {error}"));
         Ok(Self {
             master: master.to_owned(),
             python: config.spark_python.clone(),
-            program: config.spark_program.clone().map_or_else(own, Ok)?,
+            program: config.spark_program.clone().map_or_else(found, Ok)?,
             partitions: config.spark_partitions.map(|count| count as usize),
             reader: config.spark_reader,
             settings: config.spark_conf.clone(),
+            instructions: config.spark_instructions,
         })
     }
+}
+
+/// The program that runs passes: `bochner-worker` beside this one, or this one where there is none.
+fn worker_program() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let worker = own.with_file_name("bochner-worker");
+    Ok(if worker.is_file() { worker } else { own })
 }
 
 /// A running session. It ends with its owner.

@@ -3,7 +3,7 @@
 
 use super::TableFolder;
 use super::spark_driver::{SparkDriver, SparkOptions};
-use crate::training::{Engine, Partial, PassTask, TrainError};
+use crate::training::{Engine, InstructionSet, Partial, PassTask, TrainError};
 use serde_json::json;
 use std::fs::File;
 use std::io::BufReader;
@@ -18,6 +18,7 @@ pub struct SparkEngine {
     driver: Mutex<SparkDriver>,
     /// Tasks and statistics on their way; removed with the engine.
     folder: TempDir,
+    instructions: Option<InstructionSet>,
 }
 
 impl SparkEngine {
@@ -41,7 +42,7 @@ impl SparkEngine {
             "largest_file": folder.largest_file,
         }}))?;
         driver.wait_for("ready", tick)?;
-        Ok(Self { driver: Mutex::new(driver), folder: scratch })
+        Ok(Self { driver: Mutex::new(driver), folder: scratch, instructions: options.instructions })
     }
 }
 
@@ -65,5 +66,9 @@ impl Engine for SparkEngine {
         let partial = Partial::read(source, LARGEST_PARTIAL).map_err(|error| TrainError::Engine(error.to_string()))?;
         std::fs::remove_file(&output).map_err(TrainError::Rows)?;
         Ok(partial)
+    }
+
+    fn instructions(&self) -> Option<InstructionSet> {
+        self.instructions
     }
 }

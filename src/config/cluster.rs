@@ -1,5 +1,6 @@
 //! Tables in files that stay where they are, and the cluster that passes over them run on.
 
+use crate::linalg::InstructionSet;
 use clap::{Args, ValueEnum};
 use std::path::{Component, Path, PathBuf};
 
@@ -29,9 +30,15 @@ pub struct SparkConfig {
     #[arg(long, env = "BOCHNER_SPARK_PYTHON", value_name = "PATH", default_value = "python3")]
     pub spark_python: PathBuf,
 
-    /// This program on the executors. The default is the path of the running one.
+    /// The program that executors run passes with. The default is bochner-worker in the folder of this program, or this program
+    /// itself if that is not there.
     #[arg(long, env = "BOCHNER_SPARK_PROGRAM", value_name = "PATH")]
     pub spark_program: Option<PathBuf>,
+
+    /// Instructions that every pass must use, on a cluster whose machines have different ones: scalar, avx2, avx512 or neon.
+    /// The default is the widest of each machine, and machines that differ are refused.
+    #[arg(long, env = "BOCHNER_SPARK_INSTRUCTIONS", value_name = "SET", value_parser = instructions)]
+    pub spark_instructions: Option<InstructionSet>,
 
     /// Partitions, where the program reads the files. The default is one a file, 200 at most. The model does not depend on it.
     #[arg(
@@ -85,6 +92,12 @@ fn folder(text: &str) -> Result<PathBuf, String> {
     } else {
         Err("write the absolute path of a folder, without '..'; a bucket has to be mounted as one".into())
     }
+}
+
+fn instructions(text: &str) -> Result<InstructionSet, String> {
+    let key = |set: &InstructionSet| set.name().to_lowercase().replace('-', "");
+    let set = InstructionSet::ALL.into_iter().find(|set| key(set) == text);
+    set.ok_or_else(|| "must be scalar, avx2, avx512 or neon".into())
 }
 
 fn setting(text: &str) -> Result<String, String> {

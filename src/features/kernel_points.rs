@@ -1,7 +1,7 @@
 //! Exact kernel values between many points.
 
 use super::{Exponential, Kernel};
-use crate::linalg::checkpoint;
+use crate::linalg::{bulk_instructions, checkpoint};
 use ndarray::{Array2, ArrayView2};
 use std::ops::Range;
 
@@ -144,7 +144,7 @@ impl Shape {
                 values.fill(T::one());
                 for (k, &x) in point.iter().enumerate() {
                     let others = others.coordinate(k, columns.clone());
-                    pulp::Arch::new().dispatch(|| {
+                    bulk_instructions().dispatch(|| {
                         for (value, &z) in values.iter_mut().zip(others) {
                             *value = *value * (T::one() + rate * (x - z) * (x - z));
                         }
@@ -173,7 +173,7 @@ fn add_over_coordinates<T: Exponential>(
         let [a, b, c, d]: [&[T]; COORDINATES] =
             std::array::from_fn(|at| others.coordinate(k * COORDINATES + at, columns.clone()));
         let [xa, xb, xc, xd] = [x[0], x[1], x[2], x[3]];
-        pulp::Arch::new().dispatch(|| {
+        bulk_instructions().dispatch(|| {
             for ((((value, &a), &b), &c), &d) in values.iter_mut().zip(a).zip(b).zip(c).zip(d) {
                 *value = *value + ((term(xa - a) + term(xb - b)) + (term(xc - c) + term(xd - d)));
             }
@@ -181,7 +181,7 @@ fn add_over_coordinates<T: Exponential>(
     }
     for (k, &x) in point.iter().enumerate().skip(done) {
         let others = others.coordinate(k, columns.clone());
-        pulp::Arch::new().dispatch(|| {
+        bulk_instructions().dispatch(|| {
             for (value, &z) in values.iter_mut().zip(others) {
                 *value = *value + term(x - z);
             }

@@ -1,8 +1,8 @@
 //! The feature map: sampled frequencies and the function ψ they define.
 
+use super::engine::panels::projected;
 use super::kernels::spline;
 use super::{Kernel, KernelShape, Projector, Sampling, Structured, Wave};
-use crate::linalg::product_in_strips;
 use crate::random::{Purpose, Stream};
 use ndarray::{Array2, Axis};
 use serde::Serialize;
@@ -147,11 +147,12 @@ impl FeatureMap {
         Stream::new(seed, Purpose::Metric, 0).uniform().to_bits()
     }
 
-    /// ψ(Rx) as a map of x: the symmetric matrix R goes into the frequencies, which are then dense.
+    /// ψ(Rx) as a map of x: the symmetric matrix R goes into the frequencies, which are then dense. Their bits are the same
+    /// on every machine, which those of BLAS need not be: a pass folds where the rows are.
     #[must_use]
     pub fn folded(&self, root: &Array2<f64>) -> Self {
-        let frequencies = product_in_strips(self.frequencies.written_out().view(), root.view());
-        Self { frequencies: Frequencies::Dense(frequencies), ..self.clone() }
+        let frequencies = self.frequencies.written_out();
+        Self { frequencies: Frequencies::Dense(projected(frequencies.view(), root.view())), ..self.clone() }
     }
 
     /// Whether a linear change of the inputs can go into the frequencies without a change of their form.

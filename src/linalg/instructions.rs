@@ -1,9 +1,13 @@
 //! Which vector instructions are used for how many rows.
 
 use pulp::Arch;
+use std::sync::OnceLock;
 
 /// From this many rows on the widest vectors of the machine are used.
 const BULK_ROWS: usize = 16;
+
+/// What this process was told to use instead of the widest vectors.
+static FORCED: OnceLock<InstructionSet> = OnceLock::new();
 
 /// The vector instructions for work on this many rows. Vectors of 512 bits lower the clock of the core for about a
 /// millisecond, network stack included, so they pay only in bulk. The results are the same bits with either: every lane
@@ -11,17 +15,22 @@ const BULK_ROWS: usize = 16;
 pub fn instructions_for(rows: usize) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if rows < BULK_ROWS
+        && FORCED.get() != Some(&InstructionSet::Scalar)
         && let Some(narrow) = pulp::x86::V3::try_new()
     {
         return Arch::V3(narrow);
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = rows < BULK_ROWS;
-    Arch::new()
+    bulk_instructions()
 }
 
-/// The instructions that bulk work of this machine uses. Our own kernels give the same bits with all of them; those of BLAS,
-/// which projects rows of many inputs, may not.
+/// The vector instructions for bulk work: the widest of the machine, unless others were forced.
+pub fn bulk_instructions() -> Arch {
+    FORCED.get().and_then(|set| set.arch()).unwrap_or_else(Arch::new)
+}
+
+/// The instructions that bulk work uses. Our own kernels give the same bits with all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionSet {
     /// No vectors.
@@ -34,16 +43,55 @@ pub enum InstructionSet {
     Neon,
 }
 
+/// A machine lacks the instructions that it was told to use.
+#[derive(Debug, thiserror::Error)]
+#[error("{wanted} instructions are asked for, which this machine does not have; its own are {own}")]
+pub struct MissingInstructions {
+    wanted: &'static str,
+    own: &'static str,
+}
+
 impl InstructionSet {
-    /// What this machine has.
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon];
+
+    /// The widest that this machine has.
     pub fn of_this_machine() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if pulp::x86::V4::try_new().is_some() {
-            return Self::Avx512;
-        } else if pulp::x86::V3::try_new().is_some() {
-            return Self::Avx2;
+        let is_there = |set: &&Self| set.arch().is_some();
+        *[Self::Avx512, Self::Avx2, Self::Neon].iter().find(is_there).unwrap_or(&Self::Scalar)
+    }
+
+    /// What bulk work of this process uses.
+    pub fn in_use() -> Self {
+        FORCED.get().copied().unwrap_or_else(Self::of_this_machine)
+    }
+
+    /// Has all bulk work of this process use these instructions. Called before any of it; the first call counts.
+    pub fn force(self) -> Result<(), MissingInstructions> {
+        match self.arch() {
+            Some(_) => {
+                FORCED.get_or_init(|| self);
+                Ok(())
+            }
+            None => Err(MissingInstructions { wanted: self.name(), own: Self::of_this_machine().name() }),
         }
-        if cfg!(target_arch = "aarch64") { Self::Neon } else { Self::Scalar }
+    }
+
+    /// The instructions as kernels take them, where this machine has them.
+    pub(crate) fn arch(self) -> Option<Arch> {
+        match self {
+            Self::Scalar => Some(Arch::Scalar),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => pulp::x86::V3::try_new().map(Arch::V3),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => pulp::x86::V4::try_new().map(Arch::V4),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 => None,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => pulp::aarch64::Neon::try_new().map(Arch::Neon),
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Neon => None,
+        }
     }
 
     /// As in refusals.
@@ -68,6 +116,6 @@ impl InstructionSet {
 
     /// The set of a number from a file.
     pub fn numbered(number: u32) -> Option<Self> {
-        [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon].into_iter().find(|set| set.number() == number)
+        Self::ALL.into_iter().find(|set| set.number() == number)
     }
 }

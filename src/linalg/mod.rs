@@ -48,7 +48,7 @@ pub use aligned::Aligned;
 pub use banded::{Banded, LANES, Reflectors, ShiftedFactor};
 pub use blas::Triangle;
 pub use cholesky::{Cholesky, lower_factor, lower_factor_while, solve_factored};
-pub use instructions::{InstructionSet, instructions_for};
+pub use instructions::{InstructionSet, MissingInstructions, bulk_instructions, instructions_for};
 pub use interrupt::{StopSignal, apart, checkpoint, is_stop, product_in_strips, signal, stoppable, with_signal};
 pub use lanes::Lanes;
 pub use mixed_dot::mixed_dot;

@@ -7,7 +7,7 @@
 //! The sum counts multiples of a unit in integers: its bits depend neither on the number of threads nor on the order of the
 //! blocks, as long as the same blocks are summed together.
 
-use super::{Aligned, Real, in_parallel};
+use super::{Aligned, Real, bulk_instructions, in_parallel};
 use crate::sums::{GridInt, power_of_two};
 use ndarray::{Array2, ArrayViewMut2, Axis, s};
 use pulp::{Arch, Simd, WithSimd};
@@ -73,12 +73,23 @@ pub fn add_outer_products<T: Real, I: GridInt>(
     scale: f64,
     threads: usize,
 ) -> bool {
+    add_with(bulk_instructions(), blocks, sums, scale, threads)
+}
+
+/// The same with the instructions given, which do not show in the bits.
+fn add_with<T: Real, I: GridInt>(
+    arch: Arch,
+    blocks: &[&PackedRows<T>],
+    sums: &mut Array2<I>,
+    scale: f64,
+    threads: usize,
+) -> bool {
     assert!(blocks.iter().all(|block| sums.dim() == (block.column_count, block.column_count)));
     let fits = AtomicBool::new(true);
     let strips = sums.axis_chunks_iter_mut(Axis(0), PANEL).enumerate();
     // The longest strips first, so that threads finish at about the same time.
     in_parallel(threads, strips.rev().collect(), |(index, sums)| {
-        if !Arch::new().dispatch(Strip { blocks, index, scale, sums }) {
+        if !arch.dispatch(Strip { blocks, index, scale, sums }) {
             fits.store(false, Ordering::Relaxed);
         }
     });
@@ -174,6 +185,7 @@ fn add_product<T: Real, S: Simd, const R: usize>(simd: S, a: &[T], b: &[T], tile
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::InstructionSet;
 
     fn noise(rows: usize, columns: usize, seed: usize) -> Array2<f64> {
         Array2::from_shape_fn((rows, columns), |(i, j)| (((i + seed) * columns + j) as f64 * 0.37).sin())
@@ -203,8 +215,14 @@ mod tests {
 
     fn of<T: Real, I: GridInt>(blocks: &[PackedRows<T>], order: usize, threads: usize) -> Array2<f64> {
         let scale = power_of_two(52);
-        let mut sums = Array2::from_elem((order, order), I::rounded(scale));
-        assert!(add_outer_products(&blocks.iter().collect::<Vec<_>>(), &mut sums, scale, threads));
+        let before = Array2::from_elem((order, order), I::rounded(scale));
+        let (blocks, mut sums) = (blocks.iter().collect::<Vec<_>>(), before.clone());
+        assert!(add_outer_products(&blocks, &mut sums, scale, threads));
+        for set in InstructionSet::ALL.into_iter().filter_map(InstructionSet::arch) {
+            let mut again = before.clone();
+            assert!(add_with(set, &blocks, &mut again, scale, threads));
+            assert!(again == sums, "the instructions show in the bits");
+        }
         sums.mapv(|sum| sum.to_f64() / scale)
     }
 

@@ -1,5 +1,6 @@
 //! How much a prediction depends on which features were drawn: weights without each of a few groups of them.
 
+use crate::linalg::{instructions_for, mixed_dot};
 use crate::theory::ours::jackknife::group_variance;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
@@ -26,9 +27,10 @@ impl ErrorBars {
 
     /// The standard deviation over features of each output at features ψ.
     pub fn standard_deviations(&self, features: ArrayView1<f64>) -> Vec<f64> {
+        let (arch, features) = (instructions_for(1), features.as_standard_layout());
+        let features = features.as_slice().expect("contiguous");
         let of_output = |weights: &[f64]| {
-            let predictions =
-                weights.chunks_exact(features.len()).map(|weights| features.dot(&ArrayView1::from(weights)));
+            let predictions = weights.chunks_exact(features.len()).map(|weights| mixed_dot(arch, features, weights));
             group_variance(&predictions.collect::<Vec<f64>>()).sqrt()
         };
         self.weights.chunks_exact(self.group_count * features.len()).map(of_output).collect()

@@ -51,6 +51,7 @@ mod partial;
 /// Training on a table in files that stay where they are.
 mod located;
 
+pub use crate::solver::InstructionSet;
 pub use assess::recertify::recertify;
 pub use compare::{CompareSpec, Comparison, Repetition, SamplingSummary, Trial, compare, estimate_comparison};
 pub(crate) use fit::bandwidth::mean_absolute_difference;

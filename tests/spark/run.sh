@@ -20,9 +20,10 @@ if ! cmp -s tests/spark/requirements.txt "$home/installed"; then
     cp tests/spark/requirements.txt "$home/installed"
 fi
 cargo test --locked --no-run --quiet # the binary as the tests built it
+sh scripts/build-worker.sh debug
 case $2 in
 short) set -- -m "not long" ;;
 all) set -- ;;
 esac
 # Spark looks for the address of this machine by its name, which need not have one.
-SPARK_LOCAL_IP=127.0.0.1 BOCHNER_BINARY=$binary "$home/bin/python" -B -m pytest --quiet -rs -p no:cacheprovider "$@" tests/spark
+SPARK_LOCAL_IP=127.0.0.1 BOCHNER_BINARY=$binary BOCHNER_WORKER=target/debug/bochner-worker "$home/bin/python" -B -m pytest --quiet -rs -p no:cacheprovider "$@" tests/spark

@@ -1,7 +1,7 @@
 """Trainings on Apache Spark next to the same training in one process: the same bytes, whatever is cut, retried or killed.
 
-The environment names the binary (BOCHNER_BINARY) and a Python with pyspark is the one that runs this. Tests marked `long` are
-left out of `make test`.
+The environment names the binary (BOCHNER_BINARY) and the program of executors (BOCHNER_WORKER), and a Python with pyspark is the
+one that runs this. Tests marked `long` are left out of `make test`.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ import pyspark
 import pytest
 
 BINARY = str(Path(os.environ["BOCHNER_BINARY"]).resolve())
+WORKER = str(Path(os.environ["BOCHNER_WORKER"]).resolve())
 SPEC = {
     "effort": "fast",
     "kernel": {"name": "gaussian", "bandwidth": 2.5},
@@ -83,7 +84,8 @@ def expected(files, tmp_path_factory):
 
 def spark(partitions, master="local[2,4]", *more):
     conf = ["--spark-conf", "spark.driver.bindAddress=127.0.0.1", "--spark-conf", "spark.driver.host=127.0.0.1"]
-    return ["--engine", "spark", "--spark-master", master, "--spark-partitions", str(partitions), *conf, *more]
+    flags = ["--engine", "spark", "--spark-master", master, "--spark-partitions", str(partitions)]
+    return [*flags, "--spark-program", WORKER, *conf, *more]
 
 
 def test_three_partitions_give_the_same_model(files, expected, tmp_path):
@@ -189,6 +191,7 @@ def test_spark_connect_gives_the_same_model(files, expected, tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.2)
         flags = ["--engine", "spark", "--spark-master", f"sc://127.0.0.1:{port}", "--spark-partitions", "3"]
+        flags += ["--spark-program", WORKER]
         assert trained(files, tmp_path / "m.bochner", *flags, env=ENVIRONMENT) == expected
 
 
@@ -395,10 +398,10 @@ def task(work, **changes):
 MOMENTS = {"moments": {"unlabelled": False}}
 
 
-def run_pass(tmp_path, asked, *flags, kind="moments", rows=None):
+def run_pass(tmp_path, asked, *flags, kind="moments", rows=None, program=BINARY):
     path = tmp_path / "task.json"
     path.write_text(json.dumps(asked))
-    return subprocess.run([BINARY, "pass", kind, "--task", str(path), *flags], input=rows, capture_output=True)
+    return subprocess.run([program, "pass", kind, "--task", str(path), *flags], input=rows, capture_output=True)
 
 
 def stream(files):

@@ -33,11 +33,13 @@ pub struct PassArguments {
 /// Writes the statistics of the rows to standard output.
 pub(in crate::cli) fn pass(arguments: &PassArguments) -> Result<(), String> {
     end_with_parent().map_err(|error| error.to_string())?;
-    crate::linalg::use_one_blas_thread();
     let bytes = std::fs::read(&arguments.task).map_err(|error| format!("{}: {error}", arguments.task.display()))?;
     let task = PassTask::read(&bytes).map_err(|error| error.to_string())?;
     if task.kind() != arguments.kind {
         return Err(format!("the task is a pass '{}', not '{}'", task.kind().name(), arguments.kind.name()));
+    }
+    if let Some(set) = task.instructions() {
+        set.force().map_err(|error| error.to_string())?;
     }
     let mut sums = PassSums::new(&task, arguments.threads.max(1));
     let failed = |error: crate::training::TrainError| error.to_string();

@@ -146,7 +146,7 @@ impl Circular for f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::Real;
+    use crate::linalg::{InstructionSet, Real};
 
     /// The largest error of cos and sin: in units of the last place of the result where that is at least ½, in units of
     /// the last place of ½ below, where zeros leave no digits to compare.
@@ -155,6 +155,12 @@ mod tests {
         let (mut cosines, mut sines, mut alone) = (zeros(), zeros(), zeros());
         T::cos_sin(Arch::new(), T::one(), angles, &mut cosines, &mut sines);
         T::cosines(Arch::new(), T::one(), angles, &mut alone);
+        for set in InstructionSet::ALL.into_iter().filter_map(InstructionSet::arch) {
+            let mut again = (zeros(), zeros());
+            T::cos_sin(set, T::one(), angles, &mut again.0, &mut again.1);
+            assert!(again.0.iter().zip(&cosines).all(|(one, other)| one.to_f64() == other.to_f64()));
+            assert!(again.1.iter().zip(&sines).all(|(one, other)| one.to_f64() == other.to_f64()));
+        }
         let mut largest: f64 = 0.0;
         for (((angle, cosine), sine), alone) in angles.iter().zip(cosines).zip(sines).zip(alone) {
             assert!(cosine.to_f64() == alone.to_f64());

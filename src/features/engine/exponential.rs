@@ -1,6 +1,6 @@
 //! The exponential of whole slices: the inner loop of most exact kernels.
 
-use crate::linalg::Real;
+use crate::linalg::{Real, bulk_instructions};
 
 /// A precision that can evaluate exp over slices.
 pub trait Exponential: Real {
@@ -38,7 +38,7 @@ const EDGE_DOUBLE: f64 = 708.0;
 
 impl Exponential for f32 {
     fn decays(rate: Self, values: &mut [Self]) {
-        pulp::Arch::new().dispatch(|| {
+        bulk_instructions().dispatch(|| {
             for value in &mut *values {
                 *value = single(-(rate * *value).min(EDGE_SINGLE));
             }
@@ -48,7 +48,7 @@ impl Exponential for f32 {
 
 impl Exponential for f64 {
     fn decays(rate: Self, values: &mut [Self]) {
-        pulp::Arch::new().dispatch(|| {
+        bulk_instructions().dispatch(|| {
             for value in &mut *values {
                 *value = double(-(rate * *value).min(EDGE_DOUBLE));
             }

@@ -2,15 +2,20 @@
 //!
 //! A row is transformed in place within its own vectors, so that a single row costs no more than
 //! one of many and its bits do not depend on its neighbours. An index of the row is split into the
-//! lane within a vector and the number of the vector: H over the lanes is a product with a small
-//! matrix of signs (a broadcast and a fused multiply-add each, no shuffles), H over the vectors is
-//! butterflies, eight vectors at a time so that one pass over memory does three stages.
+//! place within a cache line and the number of the line: H within a line is a product with a small
+//! matrix of signs (a broadcast and a fused multiply-add each, no shuffles), H over the lines is
+//! butterflies, eight vectors at a time so that one pass over memory does three stages. A line is as
+//! long as the widest vector, so that the order of all additions, and with it every bit, is the same
+//! with narrower ones.
 
 use crate::features::Structured;
 use crate::linalg::{Aligned, Real, checkpoint};
 use pulp::{Arch, Simd, WithSimd};
 
-/// More lanes than any vector has.
+/// Bytes of a line: the widest vector.
+const LINE_BYTES: usize = 64;
+
+/// Columns of the corner: at least as many as a line has numbers.
 const MOST_LANES: usize = 16;
 
 /// Rows between two questions whether to stop.
@@ -52,14 +57,14 @@ impl<T: Real> Hadamard<T> {
         self.factors.len() / 4
     }
 
-    /// vᵀx of every draw for each row: `inputs` is rows×d, `angles` rows×stride.
-    pub(crate) fn project(&self, inputs: &[T], angles: &mut [T]) {
+    /// vᵀx of every draw for each row: `inputs` is rows×d, `angles` rows×stride. The instructions do not show in the bits.
+    pub(crate) fn project(&self, arch: Arch, inputs: &[T], angles: &mut [T]) {
         let rows = inputs.chunks_exact(self.input_dim).zip(angles.chunks_exact_mut(self.stride()));
         for (row, (input, angles)) in rows.enumerate() {
             if row % ROWS_AT_ONCE == ROWS_AT_ONCE - 1 {
                 checkpoint();
             }
-            Arch::new().dispatch(ProjectRow { hadamard: self, input, angles });
+            arch.dispatch(ProjectRow { hadamard: self, input, angles });
         }
     }
 }
@@ -88,9 +93,15 @@ impl<T: Real> WithSimd for ProjectRow<'_, T> {
             }
             padding.fill(T::zero());
             for factors in factors.chunks_exact(p) {
-                across_lanes(simd, block, &self.hadamard.corner);
+                match LINE_BYTES / size_of::<T::Vector<S>>() {
+                    1 => within_lines::<S, T, 1>(simd, block, &self.hadamard.corner),
+                    2 => within_lines::<S, T, 2>(simd, block, &self.hadamard.corner),
+                    4 => within_lines::<S, T, 4>(simd, block, &self.hadamard.corner),
+                    8 => within_lines::<S, T, 8>(simd, block, &self.hadamard.corner),
+                    _ => within_lines::<S, T, 16>(simd, block, &self.hadamard.corner),
+                }
                 let vectors = T::vectors_mut::<S>(block);
-                across_vectors::<S, T>(simd, vectors);
+                across_lines::<S, T>(simd, vectors);
                 for (vector, factor) in vectors.iter_mut().zip(T::vectors::<S>(factors)) {
                     *vector = T::multiply(simd, *vector, *factor);
                 }
@@ -99,25 +110,27 @@ impl<T: Real> WithSimd for ProjectRow<'_, T> {
     }
 }
 
-/// H over the lanes of every vector.
+/// H over the numbers of every line, which has V vectors.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn across_lanes<S: Simd, T: Real>(simd: S, block: &mut [T], corner: &[T]) {
-    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-    for values in block.chunks_exact_mut(lanes) {
-        let mut sum = T::splat(simd, T::zero());
+fn within_lines<S: Simd, T: Real, const V: usize>(simd: S, block: &mut [T], corner: &[T]) {
+    for values in block.chunks_exact_mut(LINE_BYTES / size_of::<T>()) {
+        let mut sums = [T::splat(simd, T::zero()); V];
         for (value, column) in values.iter().zip(corner.chunks_exact(MOST_LANES)) {
-            sum = T::multiply_add(simd, T::splat(simd, *value), T::vectors::<S>(column)[0], sum);
+            let value = T::splat(simd, *value);
+            for (sum, signs) in sums.iter_mut().zip(T::vectors::<S>(column)) {
+                *sum = T::multiply_add(simd, value, *signs, *sum);
+            }
         }
-        T::vectors_mut::<S>(values)[0] = sum;
+        T::vectors_mut::<S>(values).copy_from_slice(&sums);
     }
 }
 
-/// H over the numbers of the vectors.
+/// H over the numbers of the lines.
 #[inline(always)]
 #[allow(clippy::inline_always)] // must take on the vector instructions of its caller
-fn across_vectors<S: Simd, T: Real>(simd: S, vectors: &mut [T::Vector<S>]) {
-    let mut stride = 1;
+fn across_lines<S: Simd, T: Real>(simd: S, vectors: &mut [T::Vector<S>]) {
+    let mut stride = LINE_BYTES / size_of::<T::Vector<S>>();
     while 8 * stride <= vectors.len() {
         for group in vectors.chunks_exact_mut(8 * stride) {
             three_stages::<S, T>(simd, group, stride);
@@ -175,7 +188,7 @@ fn three_stages<S: Simd, T: Real>(simd: S, group: &mut [T::Vector<S>], stride: u
 mod tests {
     use super::*;
     use crate::features::{FeatureMap, Frequencies, Kernel, MapKind, Sampling};
-    use crate::linalg::Real;
+    use crate::linalg::{InstructionSet, Real, bulk_instructions};
 
     /// vᵀx from the definition: H by its signs, no fast transform.
     fn angle(structured: &Structured, draw: usize, input: &[f64]) -> f64 {
@@ -204,7 +217,12 @@ mod tests {
         let hadamard = Hadamard::<T>::new(&structured);
         let inputs: Vec<T> = (0..rows * input_dim).map(|i| T::from_f64((i as f64 * 0.37).sin())).collect();
         let mut angles = vec![T::one(); rows * hadamard.stride()];
-        hadamard.project(&inputs, &mut angles);
+        hadamard.project(bulk_instructions(), &inputs, &mut angles);
+        for set in InstructionSet::ALL.into_iter().filter_map(InstructionSet::arch) {
+            let mut again = vec![T::zero(); angles.len()];
+            hadamard.project(set, &inputs, &mut again);
+            assert!(again.iter().zip(&angles).all(|(one, other)| one.to_f64().to_bits() == other.to_f64().to_bits()));
+        }
         for (input, angles) in inputs.chunks(input_dim).zip(angles.chunks(hadamard.stride())) {
             let input: Vec<f64> = input.iter().map(|value| value.to_f64()).collect();
             for draw in (0..draws).step_by(draws.div_ceil(9)).chain([draws - 1]) {

@@ -3,8 +3,8 @@
 //! BLAS chooses its kernel by the shape of a product, so that the last bits of a row change with the batch it is in. Here
 //! every angle is Σₖ xₖvₖ with fused multiply-adds in the order of k, in any batch.
 
-use crate::linalg::{Aligned, Real, checkpoint};
-use ndarray::ArrayView2;
+use crate::linalg::{Aligned, Real, bulk_instructions, checkpoint};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes of one input's weights in a panel: two vectors of AVX-512, or twice two of AVX2.
@@ -71,6 +71,27 @@ impl<T: Real> Panels<T> {
         angles[..tiled.len() / self.input_dim * self.stride].fill(T::zero());
         arch.dispatch(Project { panels: self, tiles: &packed, rest, angles });
     }
+}
+
+/// Rows between two questions whether to stop, a multiple of a tile.
+const PROJECTED_AT_ONCE: usize = 48;
+
+/// VR for V (m×d) and R (d×d), each number with fused multiply-adds in the order of k: the same bits on every machine.
+pub(crate) fn projected(rows: ArrayView2<f64>, root: ArrayView2<f64>) -> Array2<f64> {
+    let panels = Panels::<f64>::new(root.t());
+    let mut products = Array2::zeros((rows.nrows(), root.ncols()));
+    let mut padded = vec![0.0; PROJECTED_AT_ONCE * panels.stride()];
+    let chunks = products.axis_chunks_iter_mut(Axis(0), PROJECTED_AT_ONCE);
+    for (rows, mut products) in rows.axis_chunks_iter(Axis(0), PROJECTED_AT_ONCE).zip(chunks) {
+        checkpoint();
+        let rows = rows.as_standard_layout();
+        let padded = &mut padded[..rows.nrows() * panels.stride()];
+        panels.project(bulk_instructions(), rows.as_slice().expect("row-major"), padded);
+        for (mut product, padded) in products.rows_mut().into_iter().zip(padded.chunks_exact(panels.stride())) {
+            product.assign(&ArrayView1::from(&padded[..root.ncols()]));
+        }
+    }
+    products
 }
 
 /// A struct and not a closure, for the reason given in `hadamard`.
@@ -177,7 +198,7 @@ fn fill_row<S: Simd, T: Real>(simd: S, cells: &[T], row: &[T], angles: &mut [T])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::Array2;
+    use crate::linalg::InstructionSet;
 
     fn panels_and_inputs(draws: usize, input_dim: usize, rows: usize) -> (Array2<f64>, Array2<f64>) {
         let frequencies = Array2::from_shape_fn((draws, input_dim), |(j, k)| ((j * input_dim + k) as f64 * 0.7).cos());
@@ -190,7 +211,12 @@ mod tests {
         let panels = Panels::<T>::new(frequencies.view());
         let cells: Vec<T> = inputs.iter().map(|value| T::from_f64(*value)).collect();
         let mut angles = vec![T::one(); rows * panels.stride()];
-        panels.project(Arch::new(), &cells, &mut angles);
+        panels.project(bulk_instructions(), &cells, &mut angles);
+        for set in InstructionSet::ALL.into_iter().filter_map(InstructionSet::arch) {
+            let mut again = vec![T::one(); angles.len()];
+            panels.project(set, &cells, &mut again);
+            assert!(again.iter().zip(&angles).all(|(one, other)| one.to_f64().to_bits() == other.to_f64().to_bits()));
+        }
         for (input, angles) in inputs.rows().into_iter().zip(angles.chunks(panels.stride())) {
             for (frequency, angle) in frequencies.rows().into_iter().zip(angles) {
                 let exact: f64 = frequency.iter().zip(input).map(|(v, x)| v * x).sum();
@@ -208,13 +234,23 @@ mod tests {
         }
     }
 
+    /// Also of a matrix that is not symmetric, and for numbers of rows that do not come out even.
+    #[test]
+    fn a_projection_is_the_product() {
+        for (rows, inputs) in [(1, 1), (100, 5), (97, 40)] {
+            let (root, values) = panels_and_inputs(inputs, inputs, rows);
+            let gaps = projected(values.view(), root.view()) - values.dot(&root);
+            assert!(gaps.iter().all(|gap| gap.abs() < 1e-12), "{rows}×{inputs}");
+        }
+    }
+
     #[test]
     fn a_row_has_the_same_bits_alone_and_among_others() {
         let (frequencies, inputs) = panels_and_inputs(150, 300, 20);
         let panels = Panels::<f32>::new(frequencies.view());
         let cells: Vec<f32> = inputs.iter().map(|value| *value as f32).collect();
         let mut together = vec![0.0; 20 * panels.stride()];
-        panels.project(Arch::new(), &cells, &mut together);
+        panels.project(bulk_instructions(), &cells, &mut together);
         for (input, expected) in cells.chunks(300).zip(together.chunks(panels.stride())) {
             let mut alone = vec![0.0; panels.stride()];
             panels.project(crate::linalg::instructions_for(1), input, &mut alone);

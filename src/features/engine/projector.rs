@@ -4,7 +4,7 @@ use super::hadamard::Hadamard;
 use super::panels::Panels;
 use crate::features::kernels::spline::Spline;
 use crate::features::{FeatureMap, Frequencies, Kernel, KernelPoints, MapKind, Wave};
-use crate::linalg::{Real, Scratch, checkpoint, instructions_for};
+use crate::linalg::{Real, Scratch, bulk_instructions, checkpoint, instructions_for};
 use ndarray::{Array2, ArrayView2, Axis};
 use pulp::Arch;
 use std::f64::consts::TAU;
@@ -149,7 +149,7 @@ impl<T: Wave> Projector<T> {
     fn fill_angles(&self, arch: Arch, inputs: ArrayView2<f64>, angles: &mut [T]) {
         match &self.directions {
             Directions::Dense(panels) => panels.project(arch, &rounded(inputs), angles),
-            Directions::Structured(hadamard) => hadamard.project(&rounded(inputs), angles),
+            Directions::Structured(hadamard) => hadamard.project(bulk_instructions(), &rounded(inputs), angles),
             Directions::Wide(panels) => {
                 let mut wide = Scratch::<f64>::of(angles.len());
                 panels.project(arch, &rounded(inputs), &mut wide);
@@ -157,7 +157,7 @@ impl<T: Wave> Projector<T> {
             }
             Directions::WideStructured(hadamard) => {
                 let mut wide = Scratch::<f64>::of(angles.len());
-                hadamard.project(&rounded(inputs), &mut wide);
+                hadamard.project(bulk_instructions(), &rounded(inputs), &mut wide);
                 self.reduce(&wide, angles);
             }
             Directions::Points(points) => {

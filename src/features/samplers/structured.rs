@@ -9,6 +9,7 @@
 use super::orthogonal::radius;
 use crate::features::engine::hadamard::Hadamard;
 use crate::features::{Frequencies, Kernel};
+use crate::linalg::bulk_instructions;
 use crate::random::{Purpose, Stream};
 use ndarray::{Array2, Axis, Slice};
 
@@ -61,6 +62,7 @@ impl Structured {
         let hadamard = Hadamard::<f64>::new(self);
         let mut columns = Array2::zeros((self.input_dim, hadamard.stride())); // d×stride
         hadamard.project(
+            bulk_instructions(),
             Array2::eye(self.input_dim).as_slice().expect("row-major"),
             columns.as_slice_mut().expect("row-major"),
         );

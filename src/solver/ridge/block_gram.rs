@@ -2,9 +2,8 @@
 
 use super::gram::Sums;
 use super::gram_sums::{GramSums, OffGrid};
-use crate::linalg::{BLOCKS_TOGETHER, PackedRows, Real, in_parallel};
+use crate::linalg::{BLOCKS_TOGETHER, PackedRows, Real, bulk_instructions, in_parallel};
 use ndarray::{Array2, ArrayView2, ArrayViewMut1, Axis, s};
-use pulp::Arch;
 
 /// Rows added to a sum at once, so that the sum is read and written once for all of them.
 const AT_ONCE: usize = 4;
@@ -85,7 +84,7 @@ impl<T: Real> BlockGram<T> {
 /// sums += Σ factor·row.
 fn add_scaled<T: Real>(mut sums: ArrayViewMut1<f64>, factors: [f64; AT_ONCE], rows: [&[T]; AT_ONCE]) {
     let sums = sums.as_slice_mut().expect("sums are contiguous");
-    Arch::new().dispatch(|| {
+    bulk_instructions().dispatch(|| {
         let [first, second, third, fourth] = rows;
         for ((((sum, a), b), c), d) in sums.iter_mut().zip(first).zip(second).zip(third).zip(fourth) {
             let early = factors[0] * a.to_f64() + factors[1] * b.to_f64();

@@ -79,7 +79,8 @@ impl<'e> LocatedTable<'e> {
         observer: &dyn Observer,
     ) -> Result<Self, TrainError> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        let task = PassTask::new(&names, targets, split, Work::Profile { sample: SAMPLE_ROWS as u32 });
+        let task = PassTask::new(&names, targets, split, Work::Profile { sample: SAMPLE_ROWS as u32 })
+            .with_instructions(engine.instructions());
         let tick = |done| {
             observer.progress(Stage::Scale, done);
             if observer.should_stop() { Err(TrainError::Stopped) } else { Ok(()) }
@@ -125,7 +126,7 @@ impl<'e> LocatedTable<'e> {
 
     fn task(&self, work: Work) -> PassTask {
         let names: Vec<String> = self.schema.columns.iter().map(|column| column.name.clone()).collect();
-        PassTask::new(&names, &self.schema.targets, self.split, work)
+        PassTask::new(&names, &self.schema.targets, self.split, work).with_instructions(self.engine.instructions())
     }
 
     /// Runs a task over rows that must be as many as when the table was profiled.
@@ -241,7 +242,17 @@ impl Rows for SampleRows<'_> {
 /// The statistics of a task, which must be those of this very task.
 fn answer(engine: &dyn Engine, task: &PassTask, tick: &Tick) -> Result<Partial, TrainError> {
     let partial = engine.run(task, tick)?;
-    if partial.spec == task.hash() { Ok(partial) } else { Err(other()) }
+    if partial.spec != task.hash() {
+        return Err(other());
+    }
+    match task.instructions() {
+        Some(asked) if asked != partial.instructions => Err(TrainError::Engine(format!(
+            "the statistics that came back were made by {} instructions, where {} were asked for",
+            partial.instructions.name(),
+            asked.name()
+        ))),
+        Some(_) | None => Ok(partial),
+    }
 }
 
 fn other() -> TrainError {

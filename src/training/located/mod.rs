@@ -23,7 +23,7 @@ pub use located_table::{FileColumn, LocatedTable, estimate_located_memory, train
 pub use pass_sums::{CHUNK_ROWS, Chunk, PassSums};
 pub use task::{PassKind, PassTask};
 
-use super::{Partial, TrainError};
+use super::{InstructionSet, Partial, TrainError};
 
 /// What runs a task over all files and merges the statistics of them. The statistics of a task are the same bytes from every
 /// engine.
@@ -34,6 +34,11 @@ pub trait Engine: Sync {
         task: &PassTask,
         tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
     ) -> Result<Partial, TrainError>;
+
+    /// The instructions that every pass must use, where its machines have different ones.
+    fn instructions(&self) -> Option<InstructionSet> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +132,36 @@ mod tests {
             {
                 assert!(bytes(parts, threads) == whole, "{raw} {parts:?}");
             }
+        }
+    }
+
+    /// Statistics made by others are refused, since the engine was asked for these.
+    #[test]
+    fn instructions_that_were_asked_for_and_not_used_are_refused_by_name() {
+        struct Other(Parts, InstructionSet);
+
+        impl Engine for Other {
+            fn run(
+                &self,
+                task: &PassTask,
+                tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+            ) -> Result<Partial, TrainError> {
+                assert_eq!(task.instructions(), Some(self.1));
+                self.0.run(task, tick)
+            }
+
+            fn instructions(&self) -> Option<InstructionSet> {
+                Some(self.1)
+            }
+        }
+
+        let columns = ["x", "z", "y"].map(|name| FileColumn { name: name.into(), boolean: false });
+        for set in InstructionSet::ALL {
+            let engine = Other(Parts { files: vec![5_000], groups: vec![vec![0]], threads: 1 }, set);
+            let table = LocatedTable::profile(&engine, &columns, &[2], &spec(&json!({})), &Silent);
+            let refusal = table.err().map(|error| error.to_string());
+            assert_eq!(refusal.is_none(), set == InstructionSet::in_use(), "{set:?}");
+            assert!(refusal.is_none_or(|words| words.contains(set.name()) && words.contains("asked for")));
         }
     }
 

@@ -189,7 +189,7 @@ impl<'t> PassSums<'t> {
             Sums::Gram(_, None) => return Err(TrainError::Data("a chunk was refused".into())),
             Sums::Errors(_, moments) => PassStatistics::Errors(Box::new(moments)),
         };
-        let instructions = InstructionSet::of_this_machine();
+        let instructions = InstructionSet::in_use();
         Ok(Partial { spec: self.task.hash(), instructions, statistics })
     }
 }

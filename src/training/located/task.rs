@@ -4,7 +4,7 @@ use super::hash_split::HashSplit;
 use super::task_function::{TaskInputs, TaskMap};
 use crate::dataset::{ColumnKind, InputColumn, Notation, Part, Roles};
 use crate::features::Precision;
-use crate::solver::{GramGrid, Width};
+use crate::solver::{GramGrid, InstructionSet, Width};
 use crate::training::TrainError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -46,6 +46,9 @@ pub struct PassTask {
     /// Places of the targets among them; all others are inputs.
     pub(super) targets: Vec<usize>,
     pub(super) split: HashSplit,
+    /// The number of the instruction set that every pass must use; each its own where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<u32>,
     pub(super) work: Work,
 }
 
@@ -89,7 +92,19 @@ impl TaskGrid {
 
 impl PassTask {
     pub(super) fn new(columns: &[String], targets: &[usize], split: HashSplit, work: Work) -> Self {
-        Self { version: VERSION, columns: columns.to_vec(), targets: targets.to_vec(), split, work }
+        let (columns, targets) = (columns.to_vec(), targets.to_vec());
+        Self { version: VERSION, columns, targets, split, instructions: None, work }
+    }
+
+    /// The same task, for passes that all use these instructions.
+    #[must_use]
+    pub(super) fn with_instructions(self, set: Option<InstructionSet>) -> Self {
+        Self { instructions: set.map(InstructionSet::number), ..self }
+    }
+
+    /// The instructions that every pass must use, where the task says so.
+    pub fn instructions(&self) -> Option<InstructionSet> {
+        self.instructions.and_then(InstructionSet::numbered)
     }
 
     /// The task of a file, checked.
@@ -155,6 +170,7 @@ impl PassTask {
             d > 0 && k > 0 && distinct.len() == k && distinct.last().is_some_and(|at| **at < self.columns.len());
         let shares = self.split.validation + self.split.calibration;
         columns
+            && self.instructions.is_none_or(|number| InstructionSet::numbered(number).is_some())
             && (0.0..1.0).contains(&shares)
             && match &self.work {
                 Work::Profile { sample } => *sample > 0,

@@ -70,7 +70,7 @@ pub enum PartialError {
     OtherPrecision,
     /// Of machines that may round otherwise.
     #[error(
-        "the statistics were made by different instructions, {own} and {other}; run all passes on machines with the same"
+        "the statistics were made by different instructions, {own} and {other}; run all passes on machines with the same, or force some that all have with --spark-instructions"
     )]
     OtherInstructions {
         /// Of the first.
