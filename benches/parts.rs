@@ -10,6 +10,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, s};
 use serde_json::json;
 use std::hint::black_box;
+use std::ops::Neg;
 use std::time::Instant;
 use synthetic::{Synthetic, fit};
 
@@ -77,12 +78,21 @@ fn gram(s: usize) {
 }
 
 /// Sums in f64 by the same kernel: what the grid is compared with.
-#[derive(Clone, Copy, Default, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
 struct Plain(f64);
+
+impl Neg for Plain {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
 
 #[allow(clippy::inline_always)] // as the integers
 impl GridInt for Plain {
     const LIMIT: i32 = 1000;
+    const MOST: Self = Self(f64::MAX);
 
     #[inline(always)]
     fn rounded(value: f64) -> Self {
@@ -92,10 +102,6 @@ impl GridInt for Plain {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
-    }
-
-    fn fits(self) -> bool {
-        self.0.is_finite()
     }
 
     fn to_f64(self) -> f64 {

@@ -3,7 +3,7 @@
 use std::ops::Neg;
 
 /// Integers that count multiples of a unit.
-pub trait GridInt: Copy + Default + Ord + Neg<Output = Self> + Send + Sync {
+pub trait GridInt: Copy + Default + PartialOrd + Neg<Output = Self> + Send + Sync {
     /// No sum exceeds 2 to this power; the bit above it shows one that does.
     const LIMIT: i32;
 
