@@ -115,7 +115,7 @@ fn many_rows_are_solved_by_iteration() {
     assert!(found.evidence.relative_residual <= 1e-8);
     let search = found.search.as_ref().unwrap();
     assert!(found.lambda_path.iter().any(|point| point.lambda == model.report.lambda));
-    assert_eq!((search.features, model.report.feature_count), (1_024, 3_360));
+    assert_eq!((search.features, model.report.feature_count), (Some(1_024), 3_360));
     assert!(model.report.numbers().unwrap().validation_r2.unwrap() > 0.999, "{:?}", model.report.errors);
     let bochner::features::Frequencies::Dense(points) = &model.map.frequencies else { panic!("points are dense") };
     let shift = points.nrows() as f64 * model.report.lambda;

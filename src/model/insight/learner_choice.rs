@@ -47,7 +47,7 @@ impl LearnerChoice {
             self.features, self.features_loo_mse, self.exact_loo_mse
         );
         let verdict = if self.exact {
-            "the features lose more than chance"
+            "the features lose more than chance and the search of a kernel explain"
         } else {
             "the features lose nothing that can be told from chance, or too little to give up their error bars for"
         };

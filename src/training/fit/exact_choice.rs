@@ -15,9 +15,10 @@ use crate::training::TrainSpec;
 use crate::training::spec::grids::lambda_grid;
 use crate::training::stage::{Stage, TrainError};
 
-/// The share of the features' error by which the exact method has to be better: what random features have beside their
-/// predictions is worth that much.
-const LEAST_GAIN: f64 = 0.02;
+/// The share of the features' error by which the exact method has to be better, beside two standard errors: each method chose
+/// among dozens of candidates by the same errors, which the standard error does not know of. On tables of a smooth function and
+/// noise (480 rows, eight seeds) such a choice gained up to 3.1%, in two of them by more than two standard errors.
+const LEAST_GAIN: f64 = 0.05;
 
 /// The same as a share of the variance of the targets: below it both are as good as exact.
 const LEAST_SHARE: f64 = 1e-4;
