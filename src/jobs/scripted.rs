@@ -75,7 +75,7 @@ pub(super) fn pool_with(
 pub(super) fn database() -> (tempfile::TempDir, Database) {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(&folder.path().join("jobs.sqlite")).unwrap();
-    let dataset = "INSERT INTO datasets VALUES ('ds', 'ds', '{}', 1, '', '')";
+    let dataset = "INSERT INTO datasets VALUES ('ds', 'ds', '{}', 1, '', '', NULL)";
     database.transact(|transaction| transaction.execute(dataset, [])).unwrap();
     (folder, database)
 }

@@ -27,7 +27,7 @@ pub fn instructions_for(rows: usize) -> Arch {
 
 /// The vector instructions for bulk work: the widest of the machine, unless others were forced.
 pub fn bulk_instructions() -> Arch {
-    FORCED.get().and_then(|set| set.arch()).unwrap_or_else(Arch::new)
+    FORCED.get().and_then(|set| set.arch()).unwrap_or_default()
 }
 
 /// The instructions that bulk work uses. Our own kernels give the same bits with all of them.

@@ -72,7 +72,7 @@ impl KernelPath {
         let share = &ones.column(0) / (count - 1.0);
         let targets = self.right_sides.slice(s![.., ..k]);
         let own: Array2<f64> = &targets * &share.insert_axis(Axis(1));
-        let residuals = (&coefficients + &own) / &inverse.view().insert_axis(Axis(1));
+        let residuals = (&coefficients + &own) / inverse.view().insert_axis(Axis(1));
         if !residuals.iter().chain(coefficients).all(|value| value.is_finite()) {
             return Ok(None);
         }

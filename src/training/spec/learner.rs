@@ -95,7 +95,9 @@ impl TrainSpec {
             return false;
         }
         let lacking = self.lacking_without_features();
-        lacking.iter().for_each(|name| spec.problem(name, NEEDS_FEATURES.into()));
+        for name in &lacking {
+            spec.problem(name, NEEDS_FEATURES.into());
+        }
         if self.effort == Effort::Fast {
             spec.problem("learner", "is searched with effort balanced or thorough; set effort, or use ridge".into());
         } else if !self.can_search_exactly() {
