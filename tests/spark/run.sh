@@ -19,11 +19,13 @@ if ! cmp -s tests/spark/requirements.txt "$home/installed"; then
         skip "pyspark cannot be installed" "$2"
     cp tests/spark/requirements.txt "$home/installed"
 fi
-cargo test --locked --no-run --quiet # the binary as the tests built it
-sh scripts/build-worker.sh debug
+cargo test --locked --no-run --quiet # both programs as the tests built them
 case $2 in
 short) set -- -m "not long" ;;
-all) set -- ;;
+all)
+    sh scripts/build-worker.sh debug # compiles the crate once more
+    set --
+    ;;
 esac
 # Spark looks for the address of this machine by its name, which need not have one.
 SPARK_LOCAL_IP=127.0.0.1 BOCHNER_BINARY=$binary BOCHNER_WORKER=target/debug/bochner-worker "$home/bin/python" -B -m pytest --quiet -rs -p no:cacheprovider "$@" tests/spark

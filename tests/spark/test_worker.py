@@ -29,6 +29,7 @@ def has(number):
     return number == SCALAR or FLAGS[number] in Path("/proc/cpuinfo").read_text().split()
 
 
+@pytest.mark.long  # the static program is built for the long tests alone
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root folder")
 def test_it_runs_in_a_folder_where_nothing_else_is(tmp_path):
     (tmp_path / "worker").write_bytes(Path(WORKER).read_bytes())
