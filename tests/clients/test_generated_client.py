@@ -184,7 +184,7 @@ def compare(generated):
 
 def read_models(generated):
     call = generated.call
-    assert [model.name for model in call("listModels").models] == ["houses"]
+    assert [model.name for model in call("listModels").models] == ["houses", "rides"]
     sorted_by = generated.module("models").ListModelVersionsSort.ERROR
     versions = call("listModelVersions", "houses", sort=sorted_by).versions
     assert sorted(version.version for version in versions) == [1, 2] and versions[0].scores.error > 0
@@ -229,7 +229,7 @@ def infer(generated):
     assert call("modelReady", "houses").ready and call("versionReady", "houses", 1).ready
     for statistics in (call("statistics"), call("modelStatistics", "houses"), call("versionStatistics", "houses", 2)):
         assert any(entry.inference_count > 0 for entry in statistics.model_stats)
-    assert {entry.name for entry in call("repositoryIndex")} == {"houses"}
+    assert {entry.name for entry in call("repositoryIndex")} == {"houses", "rides"}
     call("unloadModel", "houses")
     assert generated.respond("predict", "houses", body=generated.model("PredictRows", {"rows": [ROW]})).status_code == 409
     call("loadModel", "houses")
@@ -252,4 +252,4 @@ def delete(generated):
         ("deleteDataset", "squares"),
     ):
         assert generated.respond(operation, *names).status_code == 204, operation
-    assert [model.name for model in generated.call("listModels").models] == ["moved"]
+    assert [model.name for model in generated.call("listModels").models] == ["moved", "rides"]
