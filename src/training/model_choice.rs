@@ -9,29 +9,19 @@ use super::fit::lambda_choice::LambdaChoice;
 use super::fit::search::CodedRows;
 use super::stage::{Clock, Stage, TrainError};
 use super::{Learner, OpenChoices, Resources, TrainSpec};
-use crate::dataset::{Encoding, Part, Scaling, Schema};
-use crate::features::{FeatureMap, Kernel};
-use crate::model::{FeatureTrials, InputPipeline, LearnerChoice, MetricReport, SearchReport, Selection};
-use crate::theory::PoolEvidence;
+use crate::dataset::{Encoding, Part, Schema};
+use crate::model::{FeatureTrials, LearnerChoice};
 
 /// What is fitted, and how it was chosen.
 pub(super) struct ModelChoice {
     /// With what was chosen in the place of rules.
     pub(super) spec: TrainSpec,
     pub(super) learner: Learner,
-    pub(super) kernel: Kernel,
-    pub(super) inputs: InputPipeline,
-    /// The scaling before a metric changed it.
-    pub(super) unweighted: Scaling,
-    pub(super) map: FeatureMap,
+    pub(super) kernel: KernelChoice,
+    pub(super) features: Chosen,
     pub(super) lambda: LambdaChoice,
-    pub(super) metric: Option<MetricReport>,
-    pub(super) search: Option<SearchReport>,
-    pub(super) candidate_seconds: Vec<f64>,
     pub(super) learner_choice: Option<LearnerChoice>,
     pub(super) trials: Option<FeatureTrials>,
-    pub(super) selection: Option<Selection>,
-    pub(super) pool: Option<PoolEvidence>,
 }
 
 /// The rows that are fitted, and those that choose, if they are others.
@@ -57,15 +47,16 @@ impl ModelChoice {
             clock.lap(Stage::Search);
             return Self::exact(rows, spec, exact);
         }
-        let features = Self::with_features(rows, spec, resources, clock)?;
+        let candidate = Self::with_features(rows, spec, resources, clock)?;
         if !(few && spec.weighs_exact(rows.schema)) {
-            return Ok(features);
+            return Ok(candidate);
         }
         let exact = rows.training.exact_alternative(rows.encoding, spec)?;
-        let choice = rows.training.weigh(&exact, (&features.inputs, &features.map, features.lambda.lambda))?;
+        let by_features = (&candidate.kernel.inputs, &candidate.features.map, candidate.lambda.lambda);
+        let choice = rows.training.weigh(&exact, by_features)?;
         clock.lap(Stage::Search);
         let kept = choice.is_some_and(|choice| choice.exact);
-        let chosen = if kept { Self::exact(rows, spec, exact)? } else { features };
+        let chosen = if kept { Self::exact(rows, spec, exact)? } else { candidate };
         Ok(Self { learner_choice: choice, ..chosen })
     }
 
@@ -78,69 +69,39 @@ impl ModelChoice {
     ) -> Result<Self, TrainError> {
         let (training, choosing) = (rows.training, rows.design.unwrap_or(rows.training));
         let learner = spec.learner_for(rows.schema.task);
-        let KernelChoice { scaling, inputs, kernel, metric, unweighted, search } =
-            choosing.choose_kernel(rows.encoding, spec)?;
-        let (search, candidate_seconds) = search.unzip();
+        let kernel = choosing.choose_kernel(rows.encoding, spec)?;
+        let inputs = &kernel.inputs;
         let open = OpenChoices { learner: false, ..spec.open };
-        let spec = &TrainSpec { scaling: Some(scaling), kernel: kernel.shape(), open, ..spec.clone() };
+        let spec = &TrainSpec { open, ..with_kernel(spec.clone(), &kernel) };
         clock.lap(Stage::Search);
 
         let count = training.run.total(Part::Training);
-        let choosing_rows = CodedRows { run: &choosing.run, inputs: &inputs, coding: &choosing.targets.coding };
-        let (spec, trials) = settle(&choosing_rows, spec, kernel, count)?;
-        let coded = CodedRows { run: &training.run, inputs: &inputs, coding: &training.targets.coding };
-        let Chosen { map, selection, pool } = choose_features(&coded, &spec, kernel)?;
+        let choosing_rows = CodedRows { run: &choosing.run, inputs, coding: &choosing.targets.coding };
+        let (spec, trials) = settle(&choosing_rows, spec, kernel.kernel, count)?;
+        let coded = CodedRows { run: &training.run, inputs, coding: &training.targets.coding };
+        let features = choose_features(&coded, &spec, kernel.kernel)?;
         clock.lap(Stage::Choose);
 
-        let found = search.as_ref().map(SearchReport::lambda);
-        let searched = (&inputs, spec.search_map(&map), found);
+        let found = kernel.search.as_ref().map(|(report, _)| report.lambda());
+        let searched = (inputs, spec.search_map(&features.map), found);
         let lambda = choosing.choose_lambda(searched, (&spec, learner), count, resources)?;
         clock.lap(Stage::Search);
-        Ok(Self {
-            spec,
-            learner,
-            kernel,
-            inputs,
-            unweighted,
-            map,
-            lambda,
-            metric,
-            search,
-            candidate_seconds: candidate_seconds.unwrap_or_default(),
-            learner_choice: None,
-            trials,
-            selection,
-            pool,
-        })
+        Ok(Self { spec, learner, kernel, features, lambda, learner_choice: None, trials })
     }
 
     /// As the exact method, whose spec names it.
     fn exact(rows: &ChoiceRows, spec: &TrainSpec, exact: ExactAlternative) -> Result<Self, TrainError> {
-        let ExactAlternative {
-            kernel: KernelChoice { scaling, inputs, kernel, metric, unweighted, search },
-            lambda,
-            ..
-        } = exact;
-        let spec = TrainSpec { scaling: Some(scaling), kernel: kernel.shape(), ..spec.as_exact() };
-        let (search, candidate_seconds) = search.unzip();
-        let coded = CodedRows { run: &rows.training.run, inputs: &inputs, coding: &rows.training.targets.coding };
+        let ExactAlternative { kernel, lambda, .. } = exact;
+        let spec = with_kernel(spec.as_exact(), &kernel);
+        let coding = &rows.training.targets.coding;
+        let coded = CodedRows { run: &rows.training.run, inputs: &kernel.inputs, coding };
         // Its features may precondition the system; the model keeps none.
-        let Chosen { map, selection, pool } = choose_features(&coded, &spec, kernel)?;
-        Ok(Self {
-            spec,
-            learner: Learner::ExactKrr,
-            kernel,
-            inputs,
-            unweighted,
-            map,
-            lambda,
-            metric,
-            search,
-            candidate_seconds: candidate_seconds.unwrap_or_default(),
-            learner_choice: None,
-            trials: None,
-            selection,
-            pool,
-        })
+        let features = choose_features(&coded, &spec, kernel.kernel)?;
+        Ok(Self { spec, learner: Learner::ExactKrr, kernel, features, lambda, learner_choice: None, trials: None })
     }
+}
+
+/// The spec with the scaling and the kernel that were chosen.
+fn with_kernel(spec: TrainSpec, chosen: &KernelChoice) -> TrainSpec {
+    TrainSpec { scaling: Some(chosen.scaling), kernel: chosen.kernel.shape(), ..spec }
 }

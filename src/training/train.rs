@@ -5,11 +5,13 @@ use super::assess::comparison::{Compared, Comparison};
 use super::assess::evidence::FittedRows;
 use super::assess::scored_function::ScoredFunction;
 use super::build::ModelParts;
+use super::choose::Chosen;
 use super::cross_validation::cross_validate;
 use super::fit::Fit;
 use super::fit::choosing_rows::ChoosingRows;
 use super::fit::classifier::Classification;
 use super::fit::exact::fit_exactly;
+use super::fit::kernel_choice::KernelChoice;
 use super::fit::lambda_choice::LambdaChoice;
 use super::fit::predicted_targets::PredictedTargets;
 use super::fit::ridge::fit;
@@ -108,8 +110,10 @@ pub(super) fn train_on(
 
     let rows = ChoiceRows { training: &training, design: design.as_ref(), schema, encoding: &encoding };
     let chosen = ModelChoice::make(&rows, spec, resources, &mut clock)?;
-    let ModelChoice { spec, learner, kernel, inputs, unweighted, map, lambda, .. } = chosen;
-    let ModelChoice { metric, search, candidate_seconds, learner_choice, trials, selection, pool, .. } = chosen;
+    let ModelChoice { spec, learner, kernel, features, lambda, learner_choice, trials } = chosen;
+    let KernelChoice { inputs, kernel, metric, unweighted, search, .. } = kernel;
+    let Chosen { map, selection, pool } = features;
+    let (search, candidate_seconds) = search.unzip();
     let spec = &spec;
     drop(design);
 
@@ -160,7 +164,11 @@ pub(super) fn train_on(
         repetitions,
         warnings,
     };
-    Ok(Trained { model: parts.build(inputs), stage_seconds: clock.laps, candidate_seconds })
+    Ok(Trained {
+        model: parts.build(inputs),
+        stage_seconds: clock.laps,
+        candidate_seconds: candidate_seconds.unwrap_or_default(),
+    })
 }
 
 /// Weights for the features of a map at the λ that was chosen, by a learner.
