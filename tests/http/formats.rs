@@ -53,7 +53,9 @@ async fn times_that_are_none() {
     }
     for right in ["1", "1000", "30000"] {
         let answer = send(&service, &[("content-type", "text/csv"), ("x-timeout-ms", right)], TABLE).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        // A millisecond is a time, if one that may be over before the rows are computed.
+        let in_time = answer.status == 200 || right == "1" && answer.status == 504;
+        assert!(in_time, "{}", answer.text());
     }
 }
 
