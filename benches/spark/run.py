@@ -34,7 +34,8 @@ KINDS = [
     ("session", "bochner_spark.py"),
     ("Python worker", "pyspark.daemon"),
     ("executor JVM", "CoarseGrainedExecutorBackend"),
-    ("master and workers of the cluster", "deploy."),
+    ("master of the cluster", "deploy.master.Master"),
+    ("worker of the cluster", "deploy.worker.Worker"),
     ("driver JVM", "java"),
     ("command", " train "),
 ]
