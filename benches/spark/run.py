@@ -25,7 +25,7 @@ import pyarrow.parquet
 import pyspark
 
 INPUTS = 20
-FILE_ROWS = 625_000
+MOST_FILE_ROWS = 625_000
 TICKS = os.sysconf("SC_CLK_TCK")
 # What a process is, by words of its command line; the first that fits.
 KINDS = [
@@ -42,14 +42,15 @@ KINDS = [
 
 
 def make_table(folder, rows):
-    """Files of 625,000 rows of normal inputs and a smooth target with noise, each from a seed of its own."""
+    """Eight files or more of normal inputs and a smooth target with noise, each from a seed of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part, first in enumerate(range(0, rows, FILE_ROWS)):
+    file_rows = min(MOST_FILE_ROWS, -(-rows // 8))
+    for part, first in enumerate(range(0, rows, file_rows)):
         path = folder / f"part-{part:05}.parquet"
         if path.exists():
             continue
         draw = numpy.random.default_rng([7, part])
-        x = draw.normal(size=(min(FILE_ROWS, rows - first), INPUTS))
+        x = draw.normal(size=(min(file_rows, rows - first), INPUTS))
         y = numpy.sin(x[:, 0]) + 0.5 * x[:, 1] * x[:, 2] + numpy.cos(x[:, 3:].mean(axis=1)) + 0.3 * draw.normal(size=len(x))
         columns = {f"x{place}": x[:, place] for place in range(INPUTS)} | {"y": y}
         pyarrow.parquet.write_table(pyarrow.table(columns), path.with_suffix(".new"), row_group_size=125_000)
