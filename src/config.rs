@@ -10,10 +10,14 @@ mod access;
 mod cluster;
 mod memory;
 
+/// Folders that only a cluster can read.
+mod remote_uri;
+
 pub use access::AccessConfig;
 pub(crate) use access::share_of_one;
-pub use cluster::{ClusterConfig, SparkConfig, SparkReader};
+pub use cluster::{AllowedLocation, ClusterConfig, SparkConfig, SparkReader};
 pub(crate) use memory::memory_limit;
+pub use remote_uri::RemoteUri;
 
 use clap::{Args, ValueEnum};
 use std::fmt;

@@ -11,6 +11,8 @@ import os
 import sys
 import threading
 
+from bochner_files import Refused, files_at, last_words, literal
+
 # Partitions above which statistics are merged in two steps.
 MERGED_AT_ONCE = 16
 MOST_PARTITIONS = 200
@@ -192,13 +194,12 @@ SCHEMA = "part int, tile int, bytes binary"
 class Session:
     """A Spark session and the files that its passes go over."""
 
-    def __init__(self, master, conf, program, root, files, partitions, reader, largest_file):
+    def __init__(self, master, conf, program, partitions, reader):
         from pyspark.sql import SparkSession
 
         if master.startswith("local"):  # executors on this machine; elsewhere they have a Python of their own
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        self.program, self.root, self.files, self.reader = program, root, files, reader
-        self.partitions = partitions or min(len(files), MOST_PARTITIONS)
+        self.program, self.asked_partitions, self.reader = program, partitions, reader
         builder = SparkSession.builder.appName("bochner")
         settings = {}
         if master.startswith("sc://"):  # the server has its own settings
@@ -210,16 +211,30 @@ class Session:
         for name, value in settings.items():
             builder = builder.config(name, value)
         self.spark = builder.getOrCreate()
-        if reader == "spark":  # so that no file is cut, and files are spread over partitions
+        self.spark.conf.set("spark.sql.caseSensitive", "true")
+
+    def use(self, root, files, largest_file):
+        """Passes go over these files from now on: paths of this machine and the executors, or URIs."""
+        self.root, self.files = root, files
+        self.partitions = self.asked_partitions or max(1, min(len(files), MOST_PARTITIONS))
+        if self.reader == "spark":  # so that no file is cut, and files are spread over partitions
             self.spark.conf.set("spark.sql.files.maxPartitionBytes", str(max(largest_file, 1)))
             self.spark.conf.set("spark.sql.files.openCostInBytes", "0")
             self.spark.conf.set("spark.sql.files.minPartitionNum", "1")
+
+    def listed(self, location):
+        """The files of a folder that only Spark can read; passes go over them from now on."""
+        files = files_at(self.spark, location)
+        self.use(location, [file["path"] for file in files], max((file["bytes"] for file in files), default=1))
+        return files
 
     def mapped(self, kind, columns, task):
         if self.reader == "spark":
             from pyspark.sql.functions import col
 
-            rows = self.spark.read.parquet(*self.files)
+            # A path without a scheme is one of the default file system of the cluster.
+            paths = [path if "://" in path else f"file://{path}" for path in self.files]
+            rows = self.spark.read.parquet(*map(literal, paths))
             quoted = [col("`" + name.replace("`", "``") + "`") for name in columns]
             rows = rows.select(*quoted, col("_metadata.file_path"), col("_metadata.row_index"))
             return rows.mapInArrow(pieces_of_rows(self.program, kind, columns, task), SCHEMA)
@@ -249,16 +264,6 @@ class Session:
             return min((stage.numCompletedTasks / stage.numTasks for stage in stages), default=None)
         except Exception:  # Spark Connect has no tracker
             return None
-
-
-TELLING = ["RuntimeError", "FileNotFoundError", "PermissionError", "ModuleNotFoundError", "MemoryError"]
-
-
-def last_words(error):
-    """What a failure says that a person can use: the line that a Python worker ended with, else its first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if line.split(":")[0] in TELLING]
-    return (told or lines or [type(error).__name__])[0][:1000]
 
 
 def main():
@@ -300,6 +305,16 @@ def main():
                 session = Session(**request["start"])
                 answer(ready=session.spark.version)
                 continue
+            if "use" in request:
+                session.use(**request["use"])
+                answer(used=len(session.files))
+                continue
+            if "list" in request:
+                files = session.listed(request["list"]["location"])
+                with open(request["list"]["output"], "w") as file:
+                    json.dump(files, file)
+                answer(listed=len(files))
+                continue
             asked = request["pass"]
             with open(asked["task"], "rb") as file:
                 task = file.read()
@@ -324,6 +339,8 @@ def main():
             with open(asked["output"], "wb") as file:
                 file.write(statistics)
             answer(done=len(statistics))
+        except Refused as refusal:
+            answer(refused=str(refusal))
         except Exception as error:
             answer(failed=last_words(error))
 

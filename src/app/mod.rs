@@ -166,7 +166,7 @@ impl App {
             registry: registry.clone(),
             model_cache: model_cache.clone(),
             locations: Locations::new(&config.cluster.dataset_locations),
-            spark: spark_options(&config)?,
+            spark: SparkOptions::of(&config.cluster).map_err(StartError::Cluster)?,
             threads: config.training_threads,
             memory: config.training_memory.0,
             limits: SpecLimits { feature_count: config.max_features },
@@ -211,13 +211,6 @@ fn warn_of_default_model(config: &Config, registry: &ModelRegistry) {
     {
         tracing::warn!(%error, default_model = name, "the default model does not exist: /invocations answers 404 until it does");
     }
-}
-
-/// How sessions of the cluster are started, where there is a master.
-fn spark_options(config: &Config) -> Result<Option<SparkOptions>, StartError> {
-    let master = config.cluster.spark_master.as_deref();
-    let options = master.map(|master| SparkOptions::new(master, &config.cluster.spark)).transpose();
-    options.map_err(StartError::Cluster)
 }
 
 /// The keys in force; none if no request needs one, which is refused where others can reach the service.

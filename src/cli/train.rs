@@ -1,6 +1,6 @@
 //! Train a model on a table, without a service: the same library as a training job.
 
-use super::cluster::{EngineArguments, train_files};
+use super::cluster::{EngineArguments, FilesAt, train_files};
 use super::inputs::{ResourceArguments, TableArguments, listed, raw_spec, stem};
 use super::progress::StageLine;
 use super::{STOPPED, written};
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct TrainArguments {
     /// Table to train on: CSV, JSON, Arrow, Parquet or LIBSVM, as for uploads, optionally compressed as .gz or .zst; or a folder
-    /// of Parquet files, which are read where they are.
+    /// of Parquet files, which are read where they are, or with --engine spark the URI of one, such as s3a://bucket/folder.
     data: PathBuf,
 
     #[command(flatten)]
@@ -47,10 +47,10 @@ pub struct TrainArguments {
 pub(super) fn run(arguments: &TrainArguments) -> Result<ExitCode, String> {
     let allowed = &arguments.resources;
     let spec = TrainSpec::check("/spec", Some(&raw_spec(&arguments.spec)?), allowed.spec_limits()).map_err(listed)?;
-    let trained = if arguments.data.is_dir() {
+    let trained = if let Some(files) = FilesAt::argument(&arguments.data)? {
         let table = arguments.table.of_files()?;
         let line = StageLine::start();
-        let trained = train_files(&arguments.data, table, &spec, &arguments.engine, (allowed, &line));
+        let trained = train_files(&files, table, &spec, &arguments.engine, (allowed, &line));
         line.finish();
         trained?
     } else {

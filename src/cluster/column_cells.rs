@@ -11,10 +11,10 @@ use arrow_schema::DataType;
 /// From this size on, not every integer is an f64.
 const IMPRECISE: f64 = 9_007_199_254_740_992.0;
 
-/// Whether a column of this type holds truth values; an error says what it holds if no pass can read it.
-pub(super) fn is_boolean(kind: &DataType) -> Result<bool, String> {
+/// Whether a column of this type holds truth values instead of numbers; none if no pass can read it.
+pub(super) fn is_boolean(kind: &DataType) -> Option<bool> {
     match kind {
-        DataType::Boolean => Ok(true),
+        DataType::Boolean => Some(true),
         DataType::Int8
         | DataType::Int16
         | DataType::Int32
@@ -24,8 +24,8 @@ pub(super) fn is_boolean(kind: &DataType) -> Result<bool, String> {
         | DataType::UInt32
         | DataType::UInt64
         | DataType::Float32
-        | DataType::Float64 => Ok(false),
-        other => Err(format!("values of type {other}")),
+        | DataType::Float64 => Some(false),
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which folders the service may read where they are. A location is checked as it is written before anything is looked up, and
-//! again with all symbolic links resolved, so that a refusal tells nothing about what there is elsewhere.
+//! one on this machine again with all symbolic links resolved, so that a refusal tells nothing about what there is elsewhere.
 
+use crate::config::{AllowedLocation, RemoteUri};
 use crate::dataset::DatasetError;
 use crate::training::TrainError;
 use std::io::ErrorKind;
@@ -34,31 +35,66 @@ pub enum LocationError {
     Pass(#[from] TrainError),
 }
 
+/// Where the files of a table are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TablePlace {
+    /// A folder of this machine, with all links resolved.
+    Folder(PathBuf),
+    /// A folder that only the cluster can read.
+    Remote(RemoteUri),
+}
+
 /// The folders that datasets may be in.
 #[derive(Debug, Clone, Default)]
 pub struct Locations {
-    allowed: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    remote: Vec<RemoteUri>,
 }
 
 impl Locations {
     /// Everything under these folders, which need not be there yet.
-    pub fn new(allowed: &[PathBuf]) -> Self {
-        Self { allowed: allowed.to_vec() }
+    pub fn new(allowed: &[AllowedLocation]) -> Self {
+        let mut locations = Self::default();
+        for allowed in allowed {
+            match allowed {
+                AllowedLocation::Folder(folder) => locations.folders.push(folder.clone()),
+                AllowedLocation::Remote(uri) => locations.remote.push(uri.clone()),
+            }
+        }
+        locations
     }
 
-    /// The folder of a location, with all links resolved. Its files are under an allowed folder too.
-    pub fn resolve(&self, location: &str) -> Result<PathBuf, LocationError> {
+    /// Where a location is, if it may be read.
+    pub fn resolve(&self, location: &str) -> Result<TablePlace, LocationError> {
+        let refuse = |detail: &str| LocationError::Refused(format!("'{location}' {detail}"));
+        let outside = || LocationError::NotAllowed { location: location.to_owned(), detail: String::new() };
+        if !RemoteUri::is_meant_by(location) {
+            return self.resolve_folder(location).map(TablePlace::Folder);
+        }
+        let uri = RemoteUri::parse(location).map_err(refuse)?;
+        if self.folders.is_empty() && self.remote.is_empty() {
+            return Err(LocationError::NoneAllowed);
+        }
+        if self.remote.iter().any(|allowed| uri.is_under(allowed)) {
+            Ok(TablePlace::Remote(uri))
+        } else {
+            Err(outside())
+        }
+    }
+
+    /// The folder of a location on this machine, with all links resolved. Its files are under an allowed folder too.
+    fn resolve_folder(&self, location: &str) -> Result<PathBuf, LocationError> {
         let refuse = |detail: &str| LocationError::Refused(format!("'{location}' {detail}"));
         let path = path_of(location).map_err(refuse)?;
-        if self.allowed.is_empty() {
+        if self.folders.is_empty() && self.remote.is_empty() {
             return Err(LocationError::NoneAllowed);
         }
         let outside = |detail: String| LocationError::NotAllowed { location: location.to_owned(), detail };
         let resolved_folders: Vec<PathBuf> =
-            self.allowed.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+            self.folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
         let is_under = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
         // A location that is stored has its links resolved.
-        if !is_under(path, &self.allowed) && !is_under(path, &resolved_folders) {
+        if !is_under(path, &self.folders) && !is_under(path, &resolved_folders) {
             return Err(outside(String::new()));
         }
         let unreadable = |error: std::io::Error| match error.kind() {
@@ -86,8 +122,8 @@ impl Locations {
 fn path_of(location: &str) -> Result<&Path, &'static str> {
     let Some(rest) = location.strip_prefix("file:") else {
         return Err(
-            "is not a location that can be read here: write file:/ and the path of a folder. A bucket or an HDFS folder \
-                    (s3://, hdfs://) has to be mounted as a folder, here and on the executors",
+            "is not a location: write file:/ and the path of a folder, or a URI that the cluster can read, such as \
+             s3a://bucket/folder",
         );
     };
     let path = Path::new(rest.strip_prefix("//").unwrap_or(rest));
@@ -118,12 +154,13 @@ mod tests {
         symlink(base.join("in/table"), base.join("in/alias")).unwrap();
         std::fs::create_dir(base.join("in/mixed")).unwrap();
         symlink(base.join("out/x.parquet"), base.join("in/mixed/x.parquet")).unwrap();
-        let locations = Locations::new(&[base.join("in"), base.join("absent")]);
+        let locations = Locations::new(&["in", "absent"].map(|within| AllowedLocation::Folder(base.join(within))));
         let ask = |within: &str| locations.resolve(&format!("file:{}/{within}", base.display()));
-        assert_eq!(ask("in/table").unwrap(), base.join("in/table"));
-        assert_eq!(ask("in/alias/").unwrap(), base.join("in/table"));
+        let table = TablePlace::Folder(base.join("in/table"));
+        assert_eq!(ask("in/table").unwrap(), table);
+        assert_eq!(ask("in/alias/").unwrap(), table);
         let slashes = locations.resolve(&format!("file://{}/in/./table", base.display()));
-        assert_eq!(slashes.unwrap(), base.join("in/table"));
+        assert_eq!(slashes.unwrap(), table);
         for within in ["out", "in-beside", "nothing", "in/link", "in/mixed"] {
             assert!(matches!(ask(within), Err(LocationError::NotAllowed { .. })), "{within}");
         }
@@ -137,8 +174,6 @@ mod tests {
             assert!(matches!(refusal, LocationError::Refused(_)) && refusal.to_string().contains(words), "{refusal}");
         }
         for (location, words) in [
-            ("s3://bucket/table", "mounted"),
-            ("hdfs://host/table", "mounted"),
             ("/in/table", "write file:/"),
             ("file:table", "absolute"),
             ("file://host/table", "absolute"),
@@ -146,7 +181,24 @@ mod tests {
         ] {
             assert!(locations.resolve(location).unwrap_err().to_string().contains(words), "{location}");
         }
-        let none = Locations::default().resolve("file:/in");
-        assert!(none.unwrap_err().to_string().contains("--dataset-locations"));
+        for location in ["file:/in", "s3a://bucket/table"] {
+            let none = Locations::default().resolve(location);
+            assert!(none.unwrap_err().to_string().contains("--dataset-locations"));
+        }
+    }
+
+    #[test]
+    fn uris_are_allowed_by_what_is_written() {
+        let uri = |text: &str| RemoteUri::parse(text).unwrap();
+        let locations =
+            Locations::new(&[AllowedLocation::Remote(uri("s3a://bucket/in")), AllowedLocation::Folder("/in".into())]);
+        let found = locations.resolve("s3a://bucket/in/table/").unwrap();
+        assert_eq!(found, TablePlace::Remote(uri("s3a://bucket/in/table")));
+        for outside in ["s3a://bucket/inner", "s3a://bucket", "s3://bucket/in/table", "hdfs:///in/table"] {
+            assert!(matches!(locations.resolve(outside), Err(LocationError::NotAllowed { .. })), "{outside}");
+        }
+        for wrong in ["s3a://bucket/in/../out", "s3a://bucket/in/*", "S3A://bucket/in"] {
+            assert!(matches!(locations.resolve(wrong), Err(LocationError::Refused(_))), "{wrong}");
+        }
     }
 }

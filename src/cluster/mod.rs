@@ -1,6 +1,9 @@
 //! Tables in files that stay where they are, and the engines that run passes over them: this process, or Apache Spark, which
 //! starts this program next to the rows.
 
+/// What the files of a table say about themselves.
+mod table_files;
+
 /// A folder of Parquet files that are one table.
 mod table_folder;
 
@@ -30,11 +33,12 @@ mod spark_driver;
 
 pub use file_rows::{FileOfTable, add_file};
 pub use local_engine::LocalEngine;
-pub use located_dataset::{Registration, open_unchanged, register};
-pub use locations::{LocationError, Locations};
+pub use located_dataset::{Registration, open_unchanged, open_unchanged_remote, place_of, register};
+pub use locations::{LocationError, Locations, TablePlace};
 pub use row_stream::add_stream;
 pub use spark_driver::SparkOptions;
 pub use spark_engine::SparkEngine;
+pub use table_files::TableFiles;
 pub use table_folder::TableFolder;
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};

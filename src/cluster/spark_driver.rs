@@ -1,7 +1,7 @@
 //! The process that runs the Spark session: the Python module that this program brings with it. It takes requests as lines of
 //! JSON on its standard input and answers on its standard output, and ends when its input does.
 
-use crate::config::{SparkConfig, SparkReader};
+use crate::config::{ClusterConfig, SparkConfig, SparkReader};
 use crate::training::{InstructionSet, TrainError};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -12,8 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The module, as in `clients/spark`.
-const MODULE: &str = include_str!("../../clients/spark/bochner_spark.py");
+/// The modules, as in `clients/spark`; the first is the program.
+const MODULES: [(&str, &str); 2] = [
+    ("bochner_spark.py", include_str!("../../clients/spark/bochner_spark.py")),
+    ("bochner_files.py", include_str!("../../clients/spark/bochner_files.py")),
+];
 
 /// Time between two questions whether to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -36,7 +39,7 @@ pub struct SparkOptions {
     pub program: PathBuf,
     /// Partitions; by default as many as there are files, 200 at most.
     pub partitions: Option<usize>,
-    /// Who reads the files on the executors.
+    /// Who reads the files on the executors, if both can.
     pub reader: SparkReader,
     /// `name=value`.
     pub settings: Vec<String>,
@@ -45,6 +48,11 @@ pub struct SparkOptions {
 }
 
 impl SparkOptions {
+    /// Those of a service; none without a master.
+    pub fn of(config: &ClusterConfig) -> Result<Option<Self>, String> {
+        config.spark_master.as_deref().map(|master| Self::new(master, &config.spark)).transpose()
+    }
+
     /// Sessions of a master as they are configured.
     pub fn new(master: &str, config: &SparkConfig) -> Result<Self, String> {
         let found = || worker_program().map_err(|error| format!("the path of this program is not known: {error}"));
@@ -77,12 +85,13 @@ pub(super) struct SparkDriver {
 
 impl SparkDriver {
     pub(super) fn start(options: &SparkOptions, folder: &Path) -> Result<Self, TrainError> {
-        let module = folder.join("bochner_spark.py");
-        std::fs::write(&module, MODULE).map_err(TrainError::Rows)?;
+        for (name, text) in MODULES {
+            std::fs::write(folder.join(name), text).map_err(TrainError::Rows)?;
+        }
         let mut command = Command::new(&options.python);
         command
-            .arg("-u")
-            .arg(&module)
+            .args(["-u", "-B"])
+            .arg(folder.join(MODULES[0].0))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

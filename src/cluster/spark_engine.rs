@@ -1,10 +1,13 @@
 //! Passes on Apache Spark: a task goes to the Spark session, the executors start this program on their files, and the merged
 //! statistics come back.
 
-use super::TableFolder;
 use super::spark_driver::{SparkDriver, SparkOptions};
+use super::table_files::{StatedColumn, StatedFile};
+use super::{TableFiles, TableFolder};
+use crate::config::{RemoteUri, SparkReader};
 use crate::training::{Engine, InstructionSet, Partial, PassTask, TrainError};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +15,8 @@ use tempfile::TempDir;
 
 /// Statistics of more bytes are refused: 16,384 features take a tenth of it.
 const LARGEST_PARTIAL: u64 = 16 << 30;
+
+type Tick<'t> = dyn Fn(f64) -> Result<(), TrainError> + 't;
 
 /// A Spark session.
 pub struct SparkEngine {
@@ -21,28 +26,89 @@ pub struct SparkEngine {
     instructions: Option<InstructionSet>,
 }
 
+/// A file as the session lists it.
+#[derive(Deserialize)]
+struct ListedFile {
+    name: String,
+    bytes: u64,
+    rows: u64,
+    /// Names and types.
+    columns: Vec<(String, String)>,
+}
+
 impl SparkEngine {
     /// Starts a session on the files of a folder. The error of `tick` ends the wait for it.
-    pub fn start(
-        folder: &TableFolder,
-        options: &SparkOptions,
-        tick: &dyn Fn(f64) -> Result<(), TrainError>,
-    ) -> Result<Self, TrainError> {
-        let scratch = tempfile::tempdir().map_err(TrainError::Rows)?;
-        let mut driver = SparkDriver::start(options, scratch.path())?;
+    pub fn start(folder: &TableFolder, options: &SparkOptions, tick: &Tick<'_>) -> Result<Self, TrainError> {
+        let engine = Self::session(options, options.reader, tick)?;
         let files: Vec<_> = folder.files.iter().map(|file| file.path.display().to_string()).collect();
-        driver.send(&json!({"start": {
+        let files = json!({"use": {
+            "root": folder.root.display().to_string(),
+            "files": files,
+            "largest_file": folder.table.largest_file,
+        }});
+        engine.ask(&files, "used", tick)?;
+        Ok(engine)
+    }
+
+    /// Starts a session on the files of a folder that only Spark can read, and which Spark therefore lists and reads.
+    pub fn open(
+        uri: &RemoteUri,
+        ignored: &[String],
+        options: &SparkOptions,
+        tick: &Tick<'_>,
+    ) -> Result<(Self, TableFiles), TrainError> {
+        let engine = Self::session(options, SparkReader::Spark, tick)?;
+        let output = engine.folder.path().join("files.json");
+        engine.ask(
+            &json!({"list": {"location": uri.as_str(), "output": output.display().to_string()}}),
+            "listed",
+            tick,
+        )?;
+        let listed = BufReader::new(File::open(&output).map_err(TrainError::Rows)?);
+        let listed: Vec<ListedFile> = serde_json::from_reader(listed)
+            .map_err(|error| TrainError::Engine(format!("the Spark session listed files in other words: {error}")))?;
+        let mut files: Vec<StatedFile> = listed.into_iter().map(StatedFile::from).collect();
+        files.sort_by(|one, other| one.name.cmp(&other.name));
+        let table = TableFiles::of(&files, ignored).map_err(|reason| TrainError::Data(format!("{uri}: {reason}")))?;
+        Ok((engine, table))
+    }
+
+    fn session(options: &SparkOptions, reader: SparkReader, tick: &Tick<'_>) -> Result<Self, TrainError> {
+        let folder = tempfile::tempdir().map_err(TrainError::Rows)?;
+        let driver = Mutex::new(SparkDriver::start(options, folder.path())?);
+        let engine = Self { driver, folder, instructions: options.instructions };
+        let start = json!({"start": {
             "master": options.master,
             "conf": options.settings,
             "program": options.program.display().to_string(),
-            "root": folder.root.display().to_string(),
-            "files": files,
             "partitions": options.partitions,
-            "reader": options.reader.name(),
-            "largest_file": folder.largest_file,
-        }}))?;
-        driver.wait_for("ready", tick)?;
-        Ok(Self { driver: Mutex::new(driver), folder: scratch, instructions: options.instructions })
+            "reader": reader.name(),
+        }});
+        engine.ask(&start, "ready", tick)?;
+        Ok(engine)
+    }
+
+    /// Sends a request and waits for the answer to it.
+    fn ask(&self, request: &Value, wanted: &str, tick: &Tick<'_>) -> Result<(), TrainError> {
+        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        driver.send(request)?;
+        driver.wait_for(wanted, tick)
+    }
+}
+
+impl From<ListedFile> for StatedFile {
+    fn from(ListedFile { name, bytes, rows, columns }: ListedFile) -> Self {
+        let columns = columns.into_iter().map(|(name, kind)| StatedColumn { boolean: is_boolean(&kind), name, kind });
+        Self { name, bytes, rows, columns: columns.collect() }
+    }
+}
+
+/// Whether a type of Spark is that of truth values instead of numbers; none if no pass can read it.
+fn is_boolean(kind: &str) -> Option<bool> {
+    match kind {
+        "boolean" => Some(true),
+        "tinyint" | "smallint" | "int" | "bigint" | "float" | "double" => Some(false),
+        _ => None,
     }
 }
 
@@ -52,16 +118,15 @@ impl Engine for SparkEngine {
         task: &PassTask,
         tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
     ) -> Result<Partial, TrainError> {
-        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
         let (written, output) = (self.folder.path().join("task.json"), self.folder.path().join("partial"));
         std::fs::write(&written, task.write()).map_err(TrainError::Rows)?;
-        driver.send(&json!({"pass": {
+        let pass = json!({"pass": {
             "kind": task.kind().name(),
             "columns": task.columns(),
             "task": written.display().to_string(),
             "output": output.display().to_string(),
-        }}))?;
-        driver.wait_for("done", tick)?;
+        }});
+        self.ask(&pass, "done", tick)?;
         let source = BufReader::new(File::open(&output).map_err(TrainError::Rows)?);
         let partial = Partial::read(source, LARGEST_PARTIAL).map_err(|error| TrainError::Engine(error.to_string()))?;
         std::fs::remove_file(&output).map_err(TrainError::Rows)?;

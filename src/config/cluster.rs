@@ -1,5 +1,6 @@
 //! Tables in files that stay where they are, and the cluster that passes over them run on.
 
+use super::RemoteUri;
 use crate::linalg::InstructionSet;
 use clap::{Args, ValueEnum};
 use std::path::{Component, Path, PathBuf};
@@ -7,11 +8,17 @@ use std::path::{Component, Path, PathBuf};
 /// Which files the service may read where they are, and whether it has a cluster.
 #[derive(Debug, Clone, Args)]
 pub struct ClusterConfig {
-    /// Folders under which a dataset may be registered by its location, separated by commas: absolute paths. Their files are
-    /// read where they are, by this process and by executors. Only a key with the scope admin can register one. Without this,
-    /// every location is refused.
-    #[arg(long, env = "BOCHNER_DATASET_LOCATIONS", value_name = "FOLDERS", value_delimiter = ',', value_parser = folder)]
-    pub dataset_locations: Vec<PathBuf>,
+    /// Folders under which a dataset may be registered by its location, separated by commas: absolute paths, whose files are
+    /// read by this process and by executors, or URIs such as s3a://bucket/folder, which only executors read. Only a key with
+    /// the scope admin can register one. Without this, every location is refused.
+    #[arg(
+        long,
+        env = "BOCHNER_DATASET_LOCATIONS",
+        value_name = "FOLDERS",
+        value_delimiter = ',',
+        value_parser = AllowedLocation::parse
+    )]
+    pub dataset_locations: Vec<AllowedLocation>,
 
     /// Master of the Spark sessions of training jobs with "engine": "spark": local[N,4], spark://host:7077, yarn, k8s://…, or
     /// sc://host for Spark Connect. Without it, such jobs are refused.
@@ -84,13 +91,28 @@ impl SparkReader {
     }
 }
 
-fn folder(text: &str) -> Result<PathBuf, String> {
-    let path = Path::new(text.trim());
-    let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    if path.is_absolute() && is_plain {
-        Ok(path.to_owned())
-    } else {
-        Err("write the absolute path of a folder, without '..'; a bucket has to be mounted as one".into())
+/// Where tables may be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedLocation {
+    /// Under a folder of this machine.
+    Folder(PathBuf),
+    /// Under a folder that only the cluster can read.
+    Remote(RemoteUri),
+}
+
+impl AllowedLocation {
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if RemoteUri::is_meant_by(text) {
+            return RemoteUri::parse(text).map(Self::Remote).map_err(Into::into);
+        }
+        let path = Path::new(text);
+        let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        if path.is_absolute() && is_plain {
+            Ok(Self::Folder(path.to_owned()))
+        } else {
+            Err("write the absolute path of a folder, without '..', or a URI such as s3a://bucket/folder".into())
+        }
     }
 }
 
@@ -118,15 +140,15 @@ mod tests {
                 .map_err(|error| error.to_string())?;
             ClusterConfig::from_arg_matches(&matches).map_err(|error| error.to_string())
         };
-        let config =
-            read(&["--spark-conf", "spark.jars=a,b", "--spark-conf", "c=d\ne=f", "--dataset-locations", "/a,/b"]);
+        let locations = ["--dataset-locations", "/a,s3a://b/c/"];
+        let config = read(&[&["--spark-conf", "spark.jars=a,b", "--spark-conf", "c=d\ne=f"][..], &locations].concat());
         let config = config.unwrap();
         assert_eq!(config.spark.spark_conf, ["spark.jars=a,b", "c=d", "e=f"]);
-        assert_eq!(config.dataset_locations, [Path::new("/a"), Path::new("/b")]);
-        for wrong in
-            [["--dataset-locations", "a"], ["--dataset-locations", "/a/../b"], ["--dataset-locations", "s3://b"]]
-        {
-            assert!(read(&wrong).unwrap_err().contains("absolute path"), "{wrong:?}");
+        let bucket = RemoteUri::parse("s3a://b/c").unwrap();
+        let folder = AllowedLocation::Folder("/a".into());
+        assert_eq!(config.dataset_locations, [folder, AllowedLocation::Remote(bucket)]);
+        for (wrong, words) in [("a", "absolute path"), ("/a/../b", "absolute path"), ("s3a://b/../c", "'..'")] {
+            assert!(read(&["--dataset-locations", wrong]).unwrap_err().contains(words), "{wrong:?}");
         }
         assert!(read(&["--spark-conf", "none"]).unwrap_err().contains("NAME=VALUE"));
     }

@@ -244,8 +244,9 @@ async fn what_cannot_be_a_dataset_is_refused_by_name() {
         (format!("{empty}/none"), "does not exist"),
         (format!("{good}/a.parquet"), "not a folder"),
         (format!("{good}/../good"), "'..'"),
-        ("s3://bucket/rides".to_owned(), "mounted"),
-        ("hdfs://host/rides".to_owned(), "mounted"),
+        ("s3a://bucket/../rides".to_owned(), "'..'"),
+        ("s3a://bucket/*".to_owned(), "patterns"),
+        ("s3a://key:secret@bucket/rides".to_owned(), "password"),
         ("rides".to_owned(), "file:/"),
         (location("other", &[("a.parquet", plain()), ("b.parquet", other)]), "file 'b.parquet': its columns differ"),
         (location("types", &[("a.parquet", plain()), ("b.parquet", small)]), "column 'x' holds Float32"),
@@ -265,6 +266,10 @@ async fn what_cannot_be_a_dataset_is_refused_by_name() {
     let refused = register(&service, &json!({"location": good})).await.refused(422, "invalid_parameter");
     assert!(refused["detail"].as_str().unwrap().contains("file 'cut.parquet'"), "{refused}");
     std::fs::remove_file(place.folder.path().join("good/cut.parquet")).unwrap();
+
+    for uri in ["s3a://bucket/rides", "hdfs://host/rides"] {
+        register(&service, &json!({"location": uri})).await.refused(403, "location_not_allowed");
+    }
 
     for (member, value, pointer) in [
         ("format", json!("csv"), "/format"),
@@ -294,6 +299,27 @@ async fn what_cannot_be_a_dataset_is_refused_by_name() {
     // A table that has a column of this name is a table.
     let table = json!({"location": ["a", "b", "a", "b"], "y": [1, 2, 3, 4]});
     assert_eq!(service.post("/api/v1/datasets", &table).await.ok(201)["location"], Value::Null);
+}
+
+/// What the cluster does with them is in tests/spark/test_uris.py.
+#[tokio::test]
+async fn a_uri_is_allowed_by_its_prefix_and_needs_a_cluster() {
+    let body = |uri: &str| json!({"location": uri, "format": "parquet"});
+    let alone = Service::with(&["--dataset-locations", "s3a://bucket/in"]);
+    for outside in ["s3a://bucket/inner", "s3a://bucket", "s3://bucket/in/rides", "file:/in/rides"] {
+        register(&alone, &body(outside)).await.refused(403, "location_not_allowed");
+    }
+    let refused = register(&alone, &body("s3a://bucket/in/rides")).await.refused(422, "invalid_parameter");
+    assert!(refused["detail"].as_str().unwrap().contains("can only be read on Spark"), "{refused}");
+    assert_eq!(refused["errors"][0]["pointer"], "/location");
+    let flags =
+        ["--dataset-locations", "s3a://bucket/in", "--spark-master", "local[1]", "--spark-python", "/no/python"];
+    let without_python = Service::with(&flags);
+    let refused = register(&without_python, &body("s3a://bucket/in/rides")).await.refused(502, "cluster_failed");
+    assert!(refused["detail"].as_str().unwrap().contains("/no/python"), "{refused}");
+    for service in [alone, without_python] {
+        assert!(service.get("/api/v1/datasets").await.ok(200)["datasets"].as_array().unwrap().is_empty());
+    }
 }
 
 #[tokio::test]

@@ -216,8 +216,9 @@ def test_an_interrupt_ends_everything(files, tmp_path):
 class Service:
     """A service that may read the tables of the tests, with a cluster."""
 
-    def __init__(self, data, *allowed, master="local[2,4]", python=sys.executable, partitions=2):
+    def __init__(self, data, *allowed, master="local[2,4]", python=sys.executable, partitions=2, settings=()):
         conf = ["--spark-conf", "spark.driver.bindAddress=127.0.0.1", "--spark-conf", "spark.driver.host=127.0.0.1"]
+        conf += [flag for setting in settings for flag in ("--spark-conf", setting)]
         flags = ["--dataset-locations", ",".join(map(str, allowed)), "--spark-master", master, "--spark-python", python]
         flags += ["--spark-partitions", str(partitions), "--drain-delay", "0", *conf]
         with socket.socket() as listener:
@@ -243,13 +244,14 @@ class Service:
         request = urllib.request.Request(self.url + path, content, headers, method=method)
         request.add_header("content-type", "application/json")
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=480) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             return json.loads(error.read())
 
     def register(self, folder):
-        body = {"location": f"file:{folder}", "format": "parquet", "name": "parts", "target": "y", "ignore": "note"}
+        location = str(folder) if "://" in str(folder) else f"file:{folder}"
+        body = {"location": location, "format": "parquet", "name": "parts", "target": "y", "ignore": "note"}
         return self.call("/api/v1/datasets", body)
 
     def submit(self, spec=SPEC, model="parts"):

@@ -17,7 +17,7 @@ pub(super) use merge::merge;
 pub use pass::PassArguments;
 pub(super) use pass::pass;
 pub use train_files::EngineArguments;
-pub(super) use train_files::train_files;
+pub(super) use train_files::{FilesAt, train_files};
 pub use worker::WorkerCli;
 
 /// Statistics of more bytes are refused.

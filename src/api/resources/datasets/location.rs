@@ -9,7 +9,7 @@ use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{QueryFields, read_json};
 use crate::api::state::blocking;
-use crate::cluster::{LocationError, Locations, Registration, register};
+use crate::cluster::{LocationError, Locations, Registration, SparkOptions, register};
 use crate::dataset::Task;
 use crate::keys::Scope;
 use crate::training::TrainError;
@@ -45,9 +45,10 @@ pub(super) async fn create(
     let permit = state.uploads.take(caller.client())?;
     let (store, draining) = (state.datasets.clone(), state.clone());
     let locations = Locations::new(&state.config.cluster.dataset_locations);
+    let spark = SparkOptions::of(&state.config.cluster).map_err(ApiError::internal)?;
     let ingested = blocking(move || {
         let _permit = permit; // held until the work is done, even if the client disconnects
-        register(&store, &locations, &asked, &|| draining.is_draining()).map_err(refusal)
+        register(&store, (&locations, spark.as_ref()), &asked, &|| draining.is_draining()).map_err(refusal)
     })
     .await?;
     Ok(answer(ingested))
@@ -109,8 +110,7 @@ fn refusal(error: LocationError) -> ApiError {
         LocationError::Pass(TrainError::Data(_) | TrainError::Rows(_)) => {
             ApiError::invalid_parameter("/location", detail)
         }
-        LocationError::Pass(TrainError::Solve(_) | TrainError::Engine(_) | TrainError::Panicked) => {
-            ApiError::internal(detail)
-        }
+        LocationError::Pass(TrainError::Engine(_)) => ApiError::new(ErrorCode::ClusterFailed, detail),
+        LocationError::Pass(TrainError::Solve(_) | TrainError::Panicked) => ApiError::internal(detail),
     }
 }

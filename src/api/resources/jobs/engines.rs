@@ -3,7 +3,7 @@
 use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
-use crate::cluster::{Locations, open_unchanged};
+use crate::cluster::{Locations, TablePlace, open_unchanged, place_of};
 use crate::dataset::Dataset;
 use crate::jobs::JobEngine;
 use crate::request::problem::Problem;
@@ -43,10 +43,18 @@ pub(super) fn check_dataset(
     }
     spec.check_for_files("/spec").map_err(|problems| ApiError::invalid(ErrorCode::InvalidJob, problems))?;
     let locations = Locations::new(&state.config.cluster.dataset_locations);
-    match open_unchanged(&locations, dataset) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(ApiError::invalid_field(ErrorCode::InvalidJob, "/dataset", error.to_string())),
-    }
+    let refuse = |field: &str, detail: String| Err(ApiError::invalid_field(ErrorCode::InvalidJob, field, detail));
+    let opened = match (place_of(&locations, dataset), engine) {
+        (Ok(TablePlace::Folder(path)), _) => open_unchanged(&path, dataset).map(drop),
+        // The job compares the files, by the session that it starts.
+        (Ok(TablePlace::Remote(_)), JobEngine::Spark) => Ok(()),
+        (Ok(TablePlace::Remote(uri)), JobEngine::Local) => {
+            let detail = format!("the files at {uri} can only be read on Spark: ask for 'spark'");
+            return refuse("/engine", detail);
+        }
+        (Err(error), _) => Err(error),
+    };
+    opened.or_else(|error| refuse("/dataset", error.to_string()))
 }
 
 /// Bytes that a training would take.
