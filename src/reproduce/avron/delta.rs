@@ -4,7 +4,7 @@ use crate::dataset::ScalingRule;
 use crate::features::{FeatureMap, KernelShape, MapKind, Sampling};
 use crate::reproduce::book::{Book, Key};
 use crate::reproduce::fits::exact;
-use crate::reproduce::statistics::{Mean, chart, means, series, slope, table};
+use crate::reproduce::statistics::{Mean, chart, means, series, slope_of_repeats, table};
 use crate::reproduce::tables::{Numbers, at_mean_distance};
 use crate::reproduce::{Findings, ReproduceError, Settings, Study};
 use crate::solver::spectral_delta;
@@ -77,7 +77,7 @@ impl Study for AvronDelta {
                     covered.to_owned(),
                 ]);
             }
-            let fall = slope(&measured[measured.len() - 3..]);
+            let fall = slope_of_repeats(book, &case, &places[places.len() - 3..], "delta");
             rows.push(vec![
                 ridge.to_string(),
                 String::new(),
