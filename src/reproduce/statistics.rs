@@ -56,6 +56,25 @@ pub(super) fn slope_of_repeats(book: &Book, case: &str, places: &[f64], quantity
     Mean { error: Mean::of(&single).error, ..slope(&means(book, case, places, quantity)) }
 }
 
+/// The same slope where all values are independent, with as many repetitions at a place as it has: each counts the same. The
+/// error takes their relative spread to be that of all places together, because a few repetitions do not show their own.
+pub(super) fn pooled_slope(book: &Book, case: &str, places: &[f64], quantity: &str) -> Mean {
+    let values: Vec<(f64, Vec<f64>)> = places.iter().map(|x| (x.ln(), book.values(case, *x, quantity))).collect();
+    let weight = |found: &[f64]| found.len() as f64;
+    let total: f64 = values.iter().map(|(_, found)| weight(found)).sum();
+    let centre = values.iter().map(|(x, found)| weight(found) * x).sum::<f64>() / total;
+    let spread: f64 = values.iter().map(|(x, found)| weight(found) * (x - centre).powi(2)).sum();
+    let part = |(x, found): &(f64, Vec<f64>)| weight(found) * (x - centre) * Mean::of(found).value.ln();
+    let value = values.iter().map(part).sum::<f64>() / spread;
+    let square = |found: &[f64]| {
+        let mean = Mean::of(found).value;
+        found.iter().map(|value| (value / mean - 1.0).powi(2)).sum::<f64>()
+    };
+    let freedom = (total - values.len() as f64).max(1.0);
+    let variance = values.iter().map(|(_, found)| square(found)).sum::<f64>() / freedom;
+    Mean { value, error: (variance / spread).sqrt() }
+}
+
 /// What each place adds to a slope: log y times this.
 fn shares(places: impl Iterator<Item = f64>) -> Vec<f64> {
     let logs: Vec<f64> = places.map(f64::ln).collect();
@@ -128,5 +147,21 @@ mod tests {
         // ±0.1 at the last place, whose share is 1/(2 ln 10): a standard error of 0.1 of it.
         assert!((of("own").error - 0.1 / (2.0 * 10_f64.ln())).abs() < 1e-12);
         assert!(slope(&means(&book, "a", &places, "shared")).error > 0.02);
+    }
+
+    /// Three values at 1 and one at 10: their mean of logarithms is at (ln 10)/4, the weighted squares are ¾·ln² 10.
+    #[test]
+    fn a_pooled_slope_by_hand() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut keys = Key::all(&["a".to_owned()], &[1.0], 3);
+        keys.push(Key::new("a", 10.0, 0));
+        let mut book = Book::open(&folder.path().join("x.csv"), &["one"], keys.clone(), &Unwatched).unwrap();
+        for (key, value) in keys.iter().zip([0.9, 1.0, 1.1, 0.1]) {
+            book.record(key, &[value]).unwrap();
+        }
+        let found = pooled_slope(&book, "a", &[1.0, 10.0], "one");
+        assert!((found.value + 1.0).abs() < 1e-12, "{found:?}");
+        // A relative variance of 0.02 over two degrees of freedom.
+        assert!((found.error - (0.01 / 0.75_f64).sqrt() / 10_f64.ln()).abs() < 1e-12, "{found:?}");
     }
 }
