@@ -37,9 +37,9 @@ fn places(settings: &Settings) -> &'static [f64] {
     settings.size(&FULL, &QUICK)
 }
 
-/// Repetitions at s features: all up to 1,600, then half and a quarter, as the work grows like s².
+/// Repetitions at s features: half as many where a single one takes most of the time, as the work grows like s².
 fn repeats_at(settings: &Settings, s: f64) -> u64 {
-    settings.repeats.div_ceil((s / FULL_REPEATS).max(1.0) as u64)
+    if s <= FULL_REPEATS { settings.repeats } else { settings.repeats.div_ceil(2) }
 }
 
 pub(super) fn sets(settings: &Settings) -> Vec<Set> {
@@ -144,7 +144,7 @@ impl Study for WangRate {
              features and that of the exact method falls like 1/s, a slope of −1 of its logarithm on log s, once s is well \
              above the effective dimension.\n\nFound: {reached} of {} slopes are within −1 ± 0.05, and {near} more are within \
              two standard errors of it. A slope is over the points from {WELL_ABOVE} times the effective dimension on, and over the last three at least; the draws of all points are \
-             independent, and count the same. {} repetitions, half as many at 3,200 features, and a quarter at 6,400.\n\n{}",
+             independent, and count the same. {} repetitions, half as many above {FULL_REPEATS} features.\n\n{}",
             rows.len(),
             settings.repeats,
             table(&heads, &rows)
