@@ -9,7 +9,7 @@ use super::statistics::{Mean, chart, means, series, slope, table};
 use super::{Findings, ReproduceError, Settings, Study};
 use crate::features::{DrawScales, FeatureMap, Kernel, MapKind, Sampling, draw_by_score};
 use crate::linalg::{Real, Triangle, lower_factor, symmetric_eigenvalues};
-use crate::solver::{SolveError, spectral_delta};
+use crate::solver::SolveError;
 use crate::theory::papers::li::{enough_draws, r_star};
 use crate::theory::spectrum::{Decay, decay, effective_dimension};
 use ndarray::{Array2, ArrayView2, Axis};
@@ -30,17 +30,26 @@ static SPECTRA: [Spectrum; 4] = [
 ];
 const SAMPLINGS: [&str; 2] = ["plain", "leverage"];
 /// 1/λ, the n of the tables at r = ½.
-const FULL: [f64; 5] = [10.0, 30.0, 100.0, 300.0, 1_000.0];
+const FULL: [f64; 4] = [10.0, 30.0, 100.0, 300.0];
 const QUICK: [f64; 2] = [10.0, 100.0];
 /// Rows n for the slope of r*.
 const ROW_COUNTS: [f64; 4] = [100.0, 1_000.0, 10_000.0, 100_000.0];
-/// Candidates of a pool for each 1/λ, so many that the kernel of the pool is the kernel to a tenth of ½.
+/// Candidates of a pool for each 1/λ, so many that the kernel of the pool is close to the kernel.
 const POOL: f64 = 200.0;
 /// Of the event.
 const ENOUGH: f64 = 0.5;
 const FAILURE: f64 = 0.05;
 /// Below this share of the largest, eigenvalues are rounding errors.
 const FLOOR: f64 = 1e-13;
+
+/// What is asked at one λ.
+struct Need {
+    by_leverage: bool,
+    /// 1/λ.
+    inverse: f64,
+    /// Draws that are enough with probability at least 95%.
+    proved: f64,
+}
 
 pub(super) struct LiTables;
 
@@ -71,10 +80,12 @@ impl Study for LiTables {
                 let missing = book.missing_of(&own);
                 book.measure(settings.threads, &missing, |key| {
                     let dimension = effective_dimension(&eigenvalues, 1.0 / key.x);
-                    let sum = if sampling == "plain" { key.x } else { dimension };
+                    let by_leverage = sampling == "leverage";
+                    let sum = if by_leverage { dimension } else { key.x };
+                    let enough = enough_draws(sum, dimension, FAILURE);
                     let seed = settings.seed.wrapping_add(key.repeat).wrapping_mul(65_536).wrapping_add(key.x as u64);
-                    let draws = spectrum.draws(inputs.view(), sampling, key.x, seed)?;
-                    Ok(vec![draws as f64, enough_draws(sum, dimension, FAILURE).corollary, dimension])
+                    let need = Need { by_leverage, inverse: key.x, proved: enough.repaired };
+                    Ok(vec![spectrum.draws(inputs.view(), &need, seed)? as f64, enough.corollary, dimension])
                 })?;
             }
         }
@@ -120,7 +131,7 @@ impl Study for LiTables {
                 series("Corollary 1", &printed[0]),
                 series("Corollary 2", &printed[1]),
             ];
-            let title = format!("{}: draws until the spectral error is ½", spectrum.name);
+            let title = format!("{}: draws for a spectral error of ½", spectrum.name);
             charts.push((spectrum.name.to_owned(), chart(&title, "1/λ", "draws", lines)));
         }
         let infinite = SPECTRA.iter().filter(|spectrum| spectrum.places.is_none()).count();
@@ -140,10 +151,10 @@ impl Study for LiTables {
             "Expected (L, Table 1): at λ = n^(−1/2r) plain draws grow like 1/λ, draws by leverage like the effective dimension: not \
              for a finite rank, like logarithms for an exponential decay, like (1/λ)^(1/2γ) for eigenvalues i^(−2γ).\n\nFound: draws by \
              leverage grow more slowly in {flatter} of {infinite} infinite spectra, and are fewer at the smallest λ in {fewer}. \
-             Counted are the draws at which the spectral error first is ½, which L's Lemma 1 asks for; {} rows on [0, 1], {} \
+             Counted are the draws from which on the spectral error is at most ½, as L's Lemma 1 asks for; {} rows on [0, 1], {} \
              repetitions; the corollaries are those for a failure probability of {FAILURE}.\n\n{}\nTable 2 follows from r* = \
              min over h of h/n + √((1/n)Σ μᵢ over i > h), whose slope on n, from {} to {} rows, is:\n\n{}",
-            settings.size(200, 100),
+            settings.size(120, 80),
             settings.repeats,
             table(&heads, &rows),
             ROW_COUNTS[0],
@@ -190,68 +201,92 @@ impl Spectrum {
             None => (i as f64 * 0.618_034).fract(),
             Some(places) => ((i % places) as f64 + 0.5) / places as f64,
         };
-        Array2::from_shape_fn((settings.size(200, 100), 1), |(i, _)| place(i))
-    }
-
-    fn kernel_matrix(&self, inputs: ArrayView2<f64>) -> Array2<f64> {
-        Array2::from_shape_fn((inputs.nrows(), inputs.nrows()), |(i, j)| {
-            self.kernel.evaluate(inputs.row(i), inputs.row(j))
-        })
+        Array2::from_shape_fn((settings.size(120, 80), 1), |(i, _)| place(i))
     }
 
     /// Of K/n, the largest first.
     fn eigenvalues(&self, settings: &Settings) -> Result<Vec<f64>, ReproduceError> {
-        let matrix = self.kernel_matrix(self.inputs(settings).view());
+        let matrix = kernel_matrix(self.kernel, self.inputs(settings).view());
         let n = matrix.nrows() as f64;
         let found = symmetric_eigenvalues(matrix / n).map_err(SolveError::from)?;
         Ok(found.iter().rev().copied().collect())
     }
 
-    /// The fewest draws, of a ladder with steps of a tenth, whose spectral error is at most ½.
-    fn draws(&self, inputs: ArrayView2<f64>, sampling: &str, inverse: f64, seed: u64) -> Result<usize, ReproduceError> {
-        let shift = inputs.nrows() as f64 / inverse;
-        let count = (POOL * inverse) as usize;
+    /// The fewest draws, of a ladder with steps of a tenth up to the count that is proved, from which on the spectral error
+    /// is at most ½.
+    fn draws(&self, inputs: ArrayView2<f64>, need: &Need, seed: u64) -> Result<usize, ReproduceError> {
+        let (n, most) = (inputs.nrows(), need.proved.ceil() as usize);
+        let white = Whitening::new(self.kernel, inputs, n as f64 / need.inverse)?;
+        let count = if need.by_leverage { (POOL * need.inverse) as usize } else { most };
         let pool = FeatureMap::sample(self.kernel, MapKind::Pair, Sampling::Plain, seed, 2 * count, 1);
-        let (order, factors) = if sampling == "plain" {
-            ((0..count).collect(), None)
-        } else {
-            let scores = self.scores(&pool, inputs, shift)?;
-            let order = draw_by_score(&scores, seed, count);
+        let (order, factors) = if need.by_leverage {
+            let scores = white.scores(&pool);
+            let order = draw_by_score(&scores, seed, most);
             let mean = scores.iter().sum::<f64>() / count as f64;
-            let factors: Vec<f64> = order.iter().map(|&draw| (mean / scores[draw]).sqrt()).collect();
-            (order, Some(factors))
+            let factors = order.iter().map(|&draw| (mean / scores[draw]).sqrt()).collect();
+            (order, factors)
+        } else {
+            ((0..count).collect(), vec![1.0; count])
         };
-        let mut tried = 1;
-        while tried < count {
-            let scales = factors.as_ref().map(|factors| {
-                let own = factors[..tried].to_vec();
-                DrawScales { largest: own.iter().copied().fold(0.0, f64::max), factors: own }
-            });
-            let features = pool.keep(&order[..tried], scales).projector::<f64>().transform(inputs);
-            if spectral_delta(self.kernel, inputs, features.view(), shift, 1)? <= ENOUGH {
-                return Ok(tried);
+        let (mut sum, mut done, mut enough) = (Array2::<f64>::zeros((n, n)), 0, 1);
+        while done < most {
+            let next = (done + 1).max(done * 11 / 10).min(most);
+            let factors = factors[done..next].to_vec();
+            let scales = DrawScales { largest: factors.iter().copied().fold(0.0, f64::max), factors };
+            let columns = white.columns(&pool.keep(&order[done..next], Some(scales)));
+            sum += &columns.dot(&columns.t());
+            let eigenvalues = symmetric_eigenvalues(&sum / next as f64 - &white.kernel).map_err(SolveError::from)?;
+            let error = eigenvalues.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+            if error > ENOUGH {
+                enough = next + 1;
             }
-            tried = (tried + 1).max(tried * 11 / 10);
+            done = next;
         }
-        Err(ReproduceError::File(format!("{}: {count} draws of {sampling} are not enough", self.name)))
+        Ok(enough)
     }
+}
 
-    /// τ_λ of every draw of a pool up to a factor: zᵀ(K + nλI)⁻¹z, summed over its two columns.
-    fn scores(&self, pool: &FeatureMap, inputs: ArrayView2<f64>, shift: f64) -> Result<Vec<f64>, ReproduceError> {
-        const BLOCK: usize = 1_000;
-        let mut shifted = self.kernel_matrix(inputs);
+/// (K + nλI)^(−½), as the inverse of its Cholesky factor.
+struct Whitening<'a> {
+    inputs: ArrayView2<'a, f64>,
+    lower: Array2<f64>,
+    /// K between two such factors.
+    kernel: Array2<f64>,
+}
+
+impl<'a> Whitening<'a> {
+    fn new(kernel: Kernel, inputs: ArrayView2<'a, f64>, shift: f64) -> Result<Self, ReproduceError> {
+        let mut matrix = kernel_matrix(kernel, inputs);
+        let mut shifted = matrix.clone();
         shifted.diag_mut().mapv_inplace(|value| value + shift);
         let lower = lower_factor(shifted, 1).map_err(SolveError::from)?;
+        f64::solve_triangle(Triangle::TransposedFromTheRight, lower.view(), matrix.view_mut());
+        f64::solve_triangle(Triangle::Lower, lower.view(), matrix.view_mut());
+        Ok(Self { inputs, lower, kernel: matrix })
+    }
+
+    /// The columns of draws, each with the size it has alone, as if there were no others to share the kernel with.
+    fn columns(&self, draws: &FeatureMap) -> Array2<f64> {
+        let mut columns = draws.projector::<f64>().transform(self.inputs);
+        f64::solve_triangle(Triangle::Lower, self.lower.view(), columns.view_mut());
+        columns / draws.amplitude()
+    }
+
+    /// n·τ_λ over the density, of every draw of a pool: zᵀ(K + nλI)⁻¹z, summed over its two columns.
+    fn scores(&self, pool: &FeatureMap) -> Vec<f64> {
+        const BLOCK: usize = 1_000;
         let draws: Vec<usize> = (0..pool.draw_count()).collect();
         let mut scores = Vec::with_capacity(draws.len());
         for block in draws.chunks(BLOCK) {
-            let mut columns = pool.keep(block, None).projector::<f64>().transform(inputs);
-            f64::solve_triangle(Triangle::Lower, lower.view(), columns.view_mut());
-            let squares = columns.mapv_into(|value| value * value).sum_axis(Axis(0)) * block.len() as f64;
+            let squares = self.columns(&pool.keep(block, None)).mapv_into(|value| value * value).sum_axis(Axis(0));
             scores.extend((0..block.len()).map(|draw| squares[draw] + squares[block.len() + draw]));
         }
-        Ok(scores)
+        scores
     }
+}
+
+fn kernel_matrix(kernel: Kernel, inputs: ArrayView2<f64>) -> Array2<f64> {
+    Array2::from_shape_fn((inputs.nrows(), inputs.nrows()), |(i, j)| kernel.evaluate(inputs.row(i), inputs.row(j)))
 }
 
 #[cfg(test)]
@@ -270,7 +305,7 @@ mod tests {
             let inputs = spectrum.inputs(&settings());
             let pool = FeatureMap::sample(spectrum.kernel, MapKind::Pair, Sampling::Plain, 1, 40_000, 1);
             let shift = inputs.nrows() as f64 / 100.0;
-            let scores = spectrum.scores(&pool, inputs.view(), shift).unwrap();
+            let scores = Whitening::new(spectrum.kernel, inputs.view(), shift).unwrap().scores(&pool);
             let mean = scores.iter().sum::<f64>() / scores.len() as f64;
             let dimension = effective_dimension(&spectrum.eigenvalues(&settings()).unwrap(), 0.01);
             assert!((mean / dimension - 1.0).abs() < 0.05, "{}: {mean} {dimension}", spectrum.name);
