@@ -30,12 +30,14 @@ static SPECTRA: [Spectrum; 4] = [
 ];
 const SAMPLINGS: [&str; 2] = ["plain", "leverage"];
 /// 1/λ, the n of the tables at r = ½.
-const FULL: [f64; 4] = [10.0, 30.0, 100.0, 300.0];
-const QUICK: [f64; 2] = [10.0, 100.0];
+const FULL: [f64; 5] = [10.0, 30.0, 100.0, 300.0, 1_000.0];
+const QUICK: [f64; 2] = [10.0, 1_000.0];
 /// Rows n for the slope of r*.
 const ROW_COUNTS: [f64; 4] = [100.0, 1_000.0, 10_000.0, 100_000.0];
 /// Candidates of a pool for each 1/λ, so many that the kernel of the pool is close to the kernel.
-const POOL: f64 = 200.0;
+const POOL: f64 = 50.0;
+/// Draws that are looked at, for each 1/λ: by then Δ has long been below ½.
+const MOST: f64 = 16.0;
 /// Of the event.
 const ENOUGH: f64 = 0.5;
 const FAILURE: f64 = 0.05;
@@ -151,10 +153,10 @@ impl Study for LiTables {
             "Expected (L, Table 1): at λ = n^(−1/2r) plain draws grow like 1/λ, draws by leverage like the effective dimension: not \
              for a finite rank, like logarithms for an exponential decay, like (1/λ)^(1/2γ) for eigenvalues i^(−2γ).\n\nFound: draws by \
              leverage grow more slowly in {flatter} of {infinite} infinite spectra, and are fewer at the smallest λ in {fewer}. \
-             Counted are the draws from which on the spectral error is at most ½, as L's Lemma 1 asks for; {} rows on [0, 1], {} \
+             Counted are the draws from which on, up to 16/λ, the spectral error is at most ½, as L's Lemma 1 asks for; {} rows on [0, 1], {} \
              repetitions; the corollaries are those for a failure probability of {FAILURE}.\n\n{}\nTable 2 follows from r* = \
              min over h of h/n + √((1/n)Σ μᵢ over i > h), whose slope on n, from {} to {} rows, is:\n\n{}",
-            settings.size(120, 80),
+            settings.size(120, 100),
             settings.repeats,
             table(&heads, &rows),
             ROW_COUNTS[0],
@@ -201,7 +203,7 @@ impl Spectrum {
             None => (i as f64 * 0.618_034).fract(),
             Some(places) => ((i % places) as f64 + 0.5) / places as f64,
         };
-        Array2::from_shape_fn((settings.size(120, 80), 1), |(i, _)| place(i))
+        Array2::from_shape_fn((settings.size(120, 100), 1), |(i, _)| place(i))
     }
 
     /// Of K/n, the largest first.
@@ -212,10 +214,10 @@ impl Spectrum {
         Ok(found.iter().rev().copied().collect())
     }
 
-    /// The fewest draws, of a ladder with steps of a tenth up to the count that is proved, from which on the spectral error
-    /// is at most ½.
+    /// The fewest draws, of a ladder with steps of a tenth up to 16/λ or the count that is proved, from which on the
+    /// spectral error is at most ½.
     fn draws(&self, inputs: ArrayView2<f64>, need: &Need, seed: u64) -> Result<usize, ReproduceError> {
-        let (n, most) = (inputs.nrows(), need.proved.ceil() as usize);
+        let (n, most) = (inputs.nrows(), need.proved.min(MOST * need.inverse).ceil() as usize);
         let white = Whitening::new(self.kernel, inputs, n as f64 / need.inverse)?;
         let count = if need.by_leverage { (POOL * need.inverse) as usize } else { most };
         let pool = FeatureMap::sample(self.kernel, MapKind::Pair, Sampling::Plain, seed, 2 * count, 1);
