@@ -28,20 +28,17 @@ mod wang_lower;
 /// R, Figure 3: risk, λ and features by the number of rows.
 mod rudi_rates;
 
-/// A: the spectral error by the number of features.
-mod avron_delta;
-
-/// A, §3.2: iterations by the number of features of a preconditioner.
-mod avron_preconditioner;
-
-/// A, §6: capped draws on one wide input.
-mod avron_capped;
+/// A: spectral errors, and a preconditioner of random features.
+mod avron;
 
 /// S, Figures 2 to 4, and L: errors of samplings on test rows.
 mod comparisons;
 
 /// S, Figure 1: the scores of a pool.
 mod elss_scores;
+
+/// L, Tables 1 and 2: features by the decay of a spectrum.
+mod li_tables;
 
 use crate::linalg;
 use crate::plots::XyChart;
@@ -75,13 +72,15 @@ pub enum Experiment {
     AvronPreconditioner,
     /// A, §6.
     AvronCapped,
-    /// L, Tables 1 and 2.
+    /// L, Corollaries 1 and 2.
     LiFeatures,
+    /// L, Tables 1 and 2.
+    LiTables,
 }
 
 impl Experiment {
     /// Every experiment with its name.
-    pub const ALL: [(&'static str, Self); 12] = [
+    pub const ALL: [(&'static str, Self); 13] = [
         ("wang-rate", Self::WangRate),
         ("wang-tightness", Self::WangTightness),
         ("wang-lower", Self::WangLower),
@@ -94,6 +93,7 @@ impl Experiment {
         ("avron-preconditioner", Self::AvronPreconditioner),
         ("avron-capped", Self::AvronCapped),
         ("li-features", Self::LiFeatures),
+        ("li-tables", Self::LiTables),
     ];
 
     /// As the command line has it.
@@ -112,7 +112,8 @@ impl Experiment {
             | Self::FewLabels
             | Self::AvronDelta
             | Self::AvronCapped
-            | Self::LiFeatures => 20,
+            | Self::LiFeatures
+            | Self::LiTables => 20,
         }
     }
 
@@ -154,10 +155,11 @@ impl Experiment {
             Self::ElssLambda => &comparisons::ELSS_LAMBDA,
             Self::ElssScores => &elss_scores::ElssScores,
             Self::FewLabels => &comparisons::FEW_LABELS,
-            Self::AvronDelta => &avron_delta::AvronDelta,
-            Self::AvronPreconditioner => &avron_preconditioner::AvronPreconditioner,
-            Self::AvronCapped => &avron_capped::AvronCapped,
+            Self::AvronDelta => &avron::delta::AvronDelta,
+            Self::AvronPreconditioner => &avron::preconditioner::AvronPreconditioner,
+            Self::AvronCapped => &avron::capped::AvronCapped,
             Self::LiFeatures => &comparisons::LI_FEATURES,
+            Self::LiTables => &li_tables::LiTables,
         }
     }
 }

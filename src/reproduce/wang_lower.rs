@@ -2,7 +2,7 @@
 
 use super::book::{Book, Key};
 use super::fits::{exact, mean_square, predictions};
-use super::statistics::{Mean, chart, means, series, slope, table};
+use super::statistics::{Mean, chart, means, series, slope_of_repeats, table};
 use super::{Findings, ReproduceError, Settings, Study};
 use crate::features::{FeatureMap, Kernel, MapKind, Sampling};
 use crate::random::{Purpose, Stream};
@@ -96,7 +96,7 @@ impl Study for WangLower {
                     cell(upper),
                 ]);
             }
-            let tail = slope(&measured[measured.len() - 2..]);
+            let tail = slope_of_repeats(book, &case, &places[places.len() - 2..], "mse");
             rows.push(vec![
                 ridge.to_string(),
                 "slope".into(),

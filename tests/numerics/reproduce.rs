@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Rows of five inputs; the target is a smooth function with noise, or which side of it the row is on.
 fn write_table(folder: &Path, name: &str, labels: bool) {
@@ -115,6 +117,16 @@ fn every_experiment_has_the_sign_of_its_paper() {
     }
     let capped = means(out.path(), "avron-capped", "delta");
     assert!(capped["practical"].last().unwrap().1 < capped["plain"].last().unwrap().1);
+    // L: at a hundredth of λ plain draws are about a hundred times as many, draws by leverage about as many more as the
+    // effective dimension, and of a finite rank both.
+    let draws = means(out.path(), "li-tables", "draws");
+    for name in ["finite-rank", "gaussian", "matern", "laplace"] {
+        let [plain, leverage] = ["plain", "leverage"].map(|sampling| &draws[&format!("{name} {sampling}")]);
+        let is_finite = name == "finite-rank";
+        let expected = if is_finite { 1.0..15.0 } else { 15.0..500.0 };
+        assert!(expected.contains(&ratio_of_ends(plain)), "{name}: {plain:?}");
+        assert!(is_finite || 4.0 * leverage[1].1 < plain[1].1, "{name}: {leverage:?} {plain:?}");
+    }
 }
 
 #[test]
@@ -131,6 +143,33 @@ fn runs_repeat_bit_for_bit_and_go_on_where_they_stopped() {
         experiment.run(&settings(data.path(), 2), two.path(), &Unwatched).unwrap();
         assert_eq!(whole, std::fs::read_to_string(two.path().join(&file)).unwrap(), "{name}");
     }
+}
+
+/// The command itself: ended by SIGKILL in the middle, it goes on where it was, and ends with the bytes of a run at once,
+/// which has one thread where this one has two.
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let command = |folder: &Path, threads: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bochner"));
+        command.args(["reproduce", "avron-capped", "--quick", "--repeats", "20", "--threads", threads, "--data"]);
+        command.arg(folder).arg("--out").arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let [killed, whole] = [0, 1].map(|index| folders[index].path().join("avron-capped-quick.csv"));
+    let lines = |path: &Path| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    let mut running = command(folders[0].path(), "2").spawn().unwrap();
+    while lines(&killed) < 20 {
+        assert!(running.try_wait().unwrap().is_none(), "it ended before it was killed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!((20..180).contains(&lines(&killed)), "{} lines", lines(&killed));
+    assert!(command(folders[0].path(), "2").status().unwrap().success());
+    assert!(command(folders[1].path(), "1").status().unwrap().success());
+    assert_eq!(lines(&whole), 181);
+    assert_eq!(std::fs::read(&killed).unwrap(), std::fs::read(&whole).unwrap());
 }
 
 #[test]

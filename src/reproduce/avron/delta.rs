@@ -1,12 +1,12 @@
 //! A, Theorem 7: the measured spectral error Δ of K̃ + nλI against the number of features, next to the proved one.
 
-use super::book::{Book, Key};
-use super::fits::exact;
-use super::statistics::{Mean, chart, means, series, slope, table};
-use super::tables::{Numbers, at_mean_distance};
-use super::{Findings, ReproduceError, Settings, Study};
 use crate::dataset::ScalingRule;
 use crate::features::{FeatureMap, KernelShape, MapKind, Sampling};
+use crate::reproduce::book::{Book, Key};
+use crate::reproduce::fits::exact;
+use crate::reproduce::statistics::{Mean, chart, means, series, slope_of_repeats, table};
+use crate::reproduce::tables::{Numbers, at_mean_distance};
+use crate::reproduce::{Findings, ReproduceError, Settings, Study};
 use crate::solver::spectral_delta;
 use crate::theory::papers::avron::delta_for_draws;
 
@@ -16,7 +16,7 @@ const FULL: [f64; 6] = [64.0, 256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0];
 const QUICK: [f64; 3] = [64.0, 256.0, 1_024.0];
 const FAILURE: f64 = 0.05;
 
-pub(super) struct AvronDelta;
+pub(in crate::reproduce) struct AvronDelta;
 
 fn places(settings: &Settings) -> &'static [f64] {
     settings.size(&FULL, &QUICK)
@@ -77,7 +77,7 @@ impl Study for AvronDelta {
                     covered.to_owned(),
                 ]);
             }
-            let fall = slope(&measured[measured.len() - 3..]);
+            let fall = slope_of_repeats(book, &case, &places[places.len() - 3..], "delta");
             rows.push(vec![
                 ridge.to_string(),
                 String::new(),

@@ -1,11 +1,11 @@
 //! A, §6: capped draws against plain ones on one wide input: the measured spectral error at equal numbers of draws.
 
-use super::book::{Book, Key};
-use super::statistics::{chart, means, series, table};
-use super::{Findings, ReproduceError, Settings, Study};
 use crate::features::{
     CappedConstants, CappedDensity, CappedDraws, FeatureMap, Frequencies, Kernel, MapKind, Sampling,
 };
+use crate::reproduce::book::{Book, Key};
+use crate::reproduce::statistics::{chart, means, series, table};
+use crate::reproduce::{Findings, ReproduceError, Settings, Study};
 use crate::solver::spectral_delta;
 use ndarray::Array2;
 
@@ -18,7 +18,7 @@ const LAMBDA: f64 = 1e-3;
 const HALF_WIDTH: f64 = 20.0;
 const ROWS: usize = 300;
 
-pub(super) struct AvronCapped;
+pub(in crate::reproduce) struct AvronCapped;
 
 fn places(settings: &Settings) -> &'static [f64] {
     settings.size(&FULL, &QUICK)

@@ -1,13 +1,13 @@
 //! A, §3.2: iterations of conjugate gradients on the exact kernel system, by the features of its preconditioner.
 
-use super::book::{Book, Key};
-use super::fits::exact;
-use super::statistics::{chart, means, series, table};
-use super::tables::{Numbers, at_mean_distance};
-use super::wang_rate::KERNELS;
-use super::{Findings, ReproduceError, Settings, Study};
 use crate::dataset::ScalingRule;
 use crate::features::{FeatureMap, MapKind, Sampling};
+use crate::reproduce::book::{Book, Key};
+use crate::reproduce::fits::exact;
+use crate::reproduce::statistics::{chart, means, series, table};
+use crate::reproduce::tables::{Numbers, at_mean_distance};
+use crate::reproduce::wang_rate::KERNELS;
+use crate::reproduce::{Findings, ReproduceError, Settings, Study};
 use crate::solver::{ExactProblem, FeatureSource, Preconditioner};
 use ndarray::ArrayView2;
 
@@ -16,7 +16,7 @@ const LAMBDAS: [f64; 2] = [1e-3, 1e-5];
 const FULL: [f64; 6] = [50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0];
 const QUICK: [f64; 3] = [50.0, 200.0, 600.0];
 
-pub(super) struct AvronPreconditioner;
+pub(in crate::reproduce) struct AvronPreconditioner;
 
 fn places(settings: &Settings) -> &'static [f64] {
     settings.size(&FULL, &QUICK)
