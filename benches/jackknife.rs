@@ -5,14 +5,16 @@
 //! `BOCHNER_DATA=folder cargo bench --bench jackknife`, where the folder holds the tables as `name.csv.gz`, their target
 //! last. Without a folder there is nothing to do. `BOCHNER_SEEDS` is the number of seeds, 10 unless told, from
 //! `BOCHNER_FIRST_SEED` on; `BOCHNER_ROWS` the rows that a model may see at most, 4,000 unless told, which also bounds the
-//! rows that it never sees; `BOCHNER_TABLES` some of the names with commas between them; `BOCHNER_WITHOUT_VALIDATION=0` leaves out models without validation rows; `BOCHNER_EFFORT` is another effort than
-//! balanced.
+//! rows that it never sees; `BOCHNER_TABLES` some of the names with commas between them; `BOCHNER_WITHOUT_VALIDATION=0`
+//! leaves out models without validation rows; `BOCHNER_EFFORT` is another effort than balanced.
 
 use bochner::dataset::{HeldOut, Part, RowsInMemory, split};
 use bochner::features::Precision;
 use bochner::linalg::use_one_blas_thread;
 use bochner::model::{FittedModel, Predictor};
 use bochner::solver::{ExactKrr, ExactProblem};
+use bochner::theory::ours::certificate::tolerance_rank;
+use bochner::theory::ours::certificate_scaled::BAR_SHARE;
 use ndarray::Array2;
 use serde_json::json;
 
@@ -265,9 +267,19 @@ fn prepared(model: &FittedModel, rows: &[&[f64]]) -> Array2<f64> {
     model.inputs.prepare(rows.iter().map(|row| &row[..row.len() - 1]))
 }
 
-/// Certified bars next to what they bound: the median bar over the 90th percentile of the differences, the bar over the
-/// 90th percentile in its own units, and the share of inputs that it holds for.
-fn certified(exact: &ExactMethod, fresh: &[Vec<f64>]) -> [f64; 3] {
+/// Certified bars next to what they bound.
+struct Bars {
+    /// The median bar over the 90th percentile of the differences.
+    median: f64,
+    /// The bar over the 90th percentile, in its own units.
+    in_units: f64,
+    /// The share of fresh inputs that it holds for.
+    held: f64,
+    /// How often that share is at least the promised one, where the statement is as true as can be: see `chance_of_share`.
+    expected: f64,
+}
+
+fn certified(exact: &ExactMethod, fresh: &[Vec<f64>]) -> Bars {
     let inputs: Vec<&[f64]> = fresh.iter().map(|row| &row[..row.len() - 1]).collect();
     let model = exact.model;
     let made = model.certified_bars(model.failure_probability).expect("a certificate").expect("enough rows");
@@ -276,7 +288,32 @@ fn certified(exact: &ExactMethod, fresh: &[Vec<f64>]) -> [f64; 3] {
     let gaps = exact.distances(fresh);
     let ratios: Vec<f64> = bars.iter().zip(&gaps).map(|(bar, gap)| gap / bar).collect();
     let held = ratios.iter().filter(|ratio| **ratio <= 1.0).count() as f64 / ratios.len() as f64;
-    [quantile(bars, 0.5) / quantile(gaps, 0.9), 1.0 / quantile(ratios, 0.9), held]
+    let certificate =
+        model.evidence.as_ref().and_then(|evidence| evidence.certificate.as_ref()).expect("a certificate");
+    let rows = certificate.differences.len();
+    let rank = tolerance_rank(rows, BAR_SHARE, model.failure_probability).expect("enough rows");
+    Bars {
+        median: quantile(bars, 0.5) / quantile(gaps, BAR_SHARE),
+        in_units: 1.0 / quantile(ratios, BAR_SHARE),
+        held,
+        expected: chance_of_share((rows, rank), fresh.len()),
+    }
+}
+
+/// The probability that at least nine fresh inputs in ten are within the bar of a rank among some rows. Given the fitted rows,
+/// both kinds are exchangeable, so the number within is beta-binomial. The statement says that nine in ten of all inputs are
+/// within with probability 95%; of a few hundred fresh inputs fewer are so more often, by their own chance.
+fn chance_of_share((rows, rank): (usize, usize), fresh: usize) -> f64 {
+    let mut logs = vec![0.0; rows + fresh + 1];
+    (1..logs.len()).for_each(|n| logs[n] = logs[n - 1] + (n as f64).ln());
+    let choose = |n: usize, k: usize| logs[n] - logs[k] - logs[n - k];
+    // Of all orders of both kinds, those with `within` fresh ones below the row of the rank.
+    let chance = |within: usize| {
+        (choose(rank - 1 + within, within) + choose(rows - rank + fresh - within, fresh - within)
+            - choose(rows + fresh, fresh))
+        .exp()
+    };
+    ((BAR_SHARE * fresh as f64).ceil() as usize..=fresh).map(chance).sum()
 }
 
 fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
@@ -284,9 +321,11 @@ fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values[((share * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1]
 }
 
-/// Medians over the seeds, and how often the bars hold for nine inputs in ten.
-fn of_bars(bars: &[[f64; 3]]) -> String {
-    let median = |of: usize| quantile(bars.iter().map(|bar| bar[of]).collect(), 0.5);
-    let held = bars.iter().filter(|bar| bar[2] >= 0.9).count();
-    format!("{:.2} {:.2}  {held:2} of {}", median(0), median(1), bars.len())
+/// Medians over the seeds, how often the bars hold for nine fresh inputs in ten, and how often that is expected.
+fn of_bars(bars: &[Bars]) -> String {
+    let median = |of: &dyn Fn(&Bars) -> f64| quantile(bars.iter().map(of).collect(), 0.5);
+    let held = bars.iter().filter(|bar| bar.held >= BAR_SHARE).count();
+    let expected: f64 = bars.iter().map(|bar| bar.expected).sum();
+    let (tight, units) = (median(&|bar| bar.median), median(&|bar| bar.in_units));
+    format!("{tight:.2} {units:.2}  {held:2} of {} ({expected:.1} expected)", bars.len())
 }

@@ -25,13 +25,17 @@ pub struct InputPipeline {
 
 impl InputPipeline {
     /// The pipeline of a scaling rule on inputs with these moments, without a metric. The signs of a column with many
-    /// levels are 64 inputs; scaled, they count as much as four.
+    /// levels are 64 inputs; scaled, they count as much as four. A level that none of these rows has is like one that is
+    /// not known, whatever the rule: it may be that of a held-out row, which must be to the model what a new row is.
     pub fn fit(encoding: &Encoding, rule: ScalingRule, moments: &[ColumnMoments]) -> Self {
         const WEIGHT_OF_SIGNS: f64 = 0.25; // √(4/64)
         let mut scaling = Scaling::fit(rule, moments);
         for (column, range) in encoding.columns.iter().zip(encoding.input_ranges()) {
             if column.signs.is_some() && rule != ScalingRule::None {
                 scaling.factor[range].iter_mut().for_each(|factor| *factor *= WEIGHT_OF_SIGNS);
+            } else if column.kind == ColumnKind::Categorical && column.signs.is_none() {
+                let unseen = |level: &usize| moments[*level].range().is_none_or(|(_, most)| most <= 0.0);
+                range.filter(unseen).for_each(|level| scaling.factor[level] = 0.0);
             }
         }
         Self { encoding: encoding.clone(), scaling, metric_root: None }
@@ -190,6 +194,24 @@ mod tests {
             moments.iter_mut().zip(&inputs).for_each(|(moments, value)| moments.observe(*value));
         }
         moments
+    }
+
+    /// A held-out row may have the only cell of a level, and a new row may have a level that is not known: neither is in any
+    /// fitted row, so that both are the same to the model, whatever the scaling.
+    #[test]
+    fn a_level_of_no_fitted_row_is_like_an_unknown_one() {
+        let encoding = encoding();
+        let fitted = moments(&encoding, &[[0.0, 1.0, 0.0, f64::NAN], [0.0, 3.0, 1e6, f64::NAN]]);
+        let row = |colour: f64| [colour, 2.0, 5e5, 0.0];
+        let rules = [ScalingRule::None, ScalingRule::Standard, ScalingRule::Minmax, ScalingRule::Unit];
+        for rule in rules {
+            let pipeline = InputPipeline::fit(&encoding, rule, &fitted);
+            let prepared = |colour: f64| pipeline.prepare([&row(colour)[..]].into_iter());
+            assert_eq!(prepared(1.0), prepared(-1.0), "{rule:?}");
+        }
+        let fitted = moments(&encoding, &[[0.0, 1.0, 0.0, 1.0], [1.0, 3.0, 1e6, 1.0]]);
+        let pipeline = InputPipeline::fit(&encoding, ScalingRule::None, &fitted);
+        assert_eq!(pipeline.scaling.factor, [1.0; 20][..pipeline.input_dim()]);
     }
 
     fn ranges(rows: &[[f64; 4]]) -> ColumnRanges {

@@ -129,13 +129,14 @@ pub(super) fn train_on(
 
     let weighted = spec.sample_weight.is_some() || run.class_weights.is_some();
     let levels = encoding.columns.iter().any(|column| !column.levels.is_empty());
-    let filled_cells = moments.iter().map(ColumnMoments::missing).sum();
+    let filled_cells = moments.iter().map(ColumnMoments::missing).sum::<u64>() + missing_cells(schema, spec);
     let fitted = FittedRows { count, weighted, added: false, choices: spec.choices(filled_cells, levels) };
-    let comparable = fit.ridge().is_some() && !weighted && fitted.count <= spec.guarantees.exact_rows;
-    let expected = assessment.estimates.jackknife;
+    // The exact method is that of all fitted rows; of a table in files only a sample may be at hand.
+    let at_hand = run.rows.count(Part::Training) == count;
+    let comparable = fit.ridge().is_some() && !weighted && at_hand && count <= spec.guarantees.exact_rows;
     let unlabelled = fitted.choices.spares_unlabelled_rows() && spec.sampling.chosen_by() == ChosenBy::Nothing;
     let lambda = fit.lambda;
-    let compared = Compared { run, function: &function, coding, lambda, expected, unlabelled, resources };
+    let compared = Compared { run, function: &function, coding, lambda, unlabelled, resources };
     let comparison: Option<Comparison> = if comparable { Some(compared.compare()?) } else { None };
     clock.lap(Stage::Certify);
 
@@ -169,6 +170,11 @@ pub(super) fn train_on(
         stage_seconds: clock.laps,
         candidate_seconds: candidate_seconds.unwrap_or_default(),
     })
+}
+
+/// Missing cells of the inputs in all rows. Where there are some, new inputs have some too, and what fills them comes from rows.
+fn missing_cells(schema: &Schema, spec: &TrainSpec) -> u64 {
+    spec.roles(schema).inputs.iter().map(|&input| schema.columns[input].missing).sum()
 }
 
 /// Weights for the features of a map at the λ that was chosen, by a learner.

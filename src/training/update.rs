@@ -13,7 +13,7 @@ use super::spec::check_dataset::check_weight;
 use super::stage::{Clock, Observer, Stage, TrainError, Trained};
 use super::train::Repetitions;
 use super::{LambdaRule, TrainSpec};
-use crate::dataset::{Alignment, ColumnMoments, HeldOut, Part, Rows, Schema, Task, split};
+use crate::dataset::{Alignment, Column, ColumnMoments, HeldOut, Part, Rows, Schema, Task, split};
 use crate::model::{ColumnRanges, FittedModel, MissingRule};
 use crate::theory::Choices;
 
@@ -86,7 +86,9 @@ pub fn update(
     let pool = model.evidence.as_ref().filter(|_| model.selection.is_some()).and_then(|known| known.pool.clone());
     let added_rows = run.rows.count(Part::Training);
     let weighted = spec.sample_weight.is_some();
-    let filled_cells: u64 = moments.iter().map(ColumnMoments::missing).sum();
+    let is_input = |column: &&Column| inputs.encoding.columns.iter().any(|input| input.name == column.name);
+    let missing_cells: u64 = schema.columns.iter().filter(is_input).map(|column| column.missing).sum();
+    let filled_cells = moments.iter().map(ColumnMoments::missing).sum::<u64>() + missing_cells;
     let choices = model.evidence.as_ref().map_or(Choices::FromDraws, |evidence| evidence.choices);
     let choices = choices_after_update(choices, spec.lambda == LambdaRule::Search, filled_cells > 0);
     // The ranges of earlier rows are kept with the model, or not known.

@@ -19,6 +19,7 @@ mod explanations;
 mod golden;
 mod golden_artifacts;
 mod guarantees;
+mod held_out;
 mod hostile_artifacts;
 mod jackknife;
 mod jackknife_interval;

@@ -122,7 +122,7 @@ pub fn certificate_mean(evidence: &Evidence, failure_probability: f64) -> Guaran
         wording: Wording {
             claim: format!(
                 "averaged over new inputs, the squared difference between this model and the exact kernel method, both \
-                 clipped to the range of the targets{}, is at most {} with probability at least {} over the held-out rows",
+                 clipped to the range of the training targets{}, is at most {} with probability at least {} over the held-out rows",
                 summed(evidence).trim_end_matches(','),
                 rounded_up(bound),
                 percent(failure_probability)

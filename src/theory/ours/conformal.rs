@@ -105,6 +105,12 @@ fn claim(evidence: &Evidence, quantile: f64, failure_probability: f64) -> String
     if evidence.predicts_labels {
         return format!("the label set of a new row contains the true label with probability at least {probability}");
     }
+    let one = evidence.score_unit == ScoreUnit::Own || evidence.target_count == 1;
+    if quantile.is_infinite() {
+        let contains = if one { "interval that contains the target" } else { "intervals that contain all targets" };
+        let are = if one { "is" } else { "are" };
+        return format!("the {contains} of a new row with probability at least {probability} {are} infinitely wide");
+    }
     let (subject, prediction) = match evidence.score_unit {
         ScoreUnit::Own => ("the target of a new row is", "the prediction"),
         ScoreUnit::Spread if evidence.target_count == 1 => ("the target of a new row is", "the prediction"),
@@ -113,7 +119,6 @@ fn claim(evidence: &Evidence, quantile: f64, failure_probability: f64) -> String
         }
     };
     let distance = match evidence.score_unit {
-        _ if quantile.is_infinite() => "any distance".to_owned(),
         ScoreUnit::Own => rounded_up(quantile),
         ScoreUnit::TrainingError => format!("{} training errors", rounded_up(quantile)),
         ScoreUnit::Spread => format!("{} predictive spreads", rounded_up(quantile)),

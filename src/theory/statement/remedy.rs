@@ -145,12 +145,12 @@ impl Remedy {
         match lack {
             Lack::Spectrum | Lack::Leverage => by_rows,
             Lack::Jackknife if around.held_out_rows < JACKKNIFE_ROWS => Self::by_training_again(format!(
-                "Train with error_bars, at least two feature draws and at least {JACKKNIFE_ROWS} validation rows; where a few \
-                 rows or the bias of the features decide the estimate, it is not given, and a larger lambda helps.",
+                "Train with error_bars, at least two feature draws and at least {JACKKNIFE_ROWS} validation rows. An estimate that \
+                 a few rows or the bias of the features decide is not given; a larger lambda helps then.",
             )),
             Lack::Jackknife => Self::by_training_again(
-                "Train again with error_bars and at least two feature draws; where a few rows or the bias of the features decide \
-                 the estimate, it is not given, and a larger lambda helps. No job can add it later.",
+                "Train again with error_bars and at least two feature draws: no job can add the estimate later. An estimate that a \
+                 few rows or the bias of the features decide is not given; a larger lambda helps then.",
             ),
             Lack::Scores if around.sample_weights => Self::by_training_again(
                 "Train without sample weights: weighted rows are not exchangeable with new rows.",

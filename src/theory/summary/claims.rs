@@ -42,8 +42,8 @@ impl Claim {
                 format!("The mean squared distance of this model to the exact method is at most {value}{variance}")
             }
             _ if is_mean_square(guarantee) => format!(
-                "Averaged over feature draws inside an event of probability at least {}, the mean squared distance to the \
-                 exact method is at most {value}",
+                "Averaged over feature draws, counting only those inside an event of probability at least {}, the mean squared \
+                 distance to the exact method is at most {value}",
                 percent(facts.failure_probability)
             ),
             _ => guarantee.statement.split([';', '\n']).next().and_then(|claim| claim.split(". ").next())?.to_owned(),

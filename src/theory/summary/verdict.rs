@@ -120,7 +120,9 @@ fn proof(facts: &Facts, proved: &[Claim]) -> String {
     let at =
         format!("with probability at least {} if new rows are like the old ones", percent(facts.failure_probability));
     match (intervals, distance) {
-        (true, true) => format!("its {what} and a bound on its distance to the exact method are proved to hold {at}"),
+        (true, true) => {
+            format!("its {what} and a bound on its distance to the exact method are proved to hold, each {at}")
+        }
         (true, false) => format!("its {what} are proved to contain the truth {at}"),
         (false, true) => format!("a bound on its distance to the exact method is proved to hold {at}"),
         (false, false) => "nothing is proved about its predictions".to_owned(),
@@ -170,7 +172,7 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
 }
 
 /// The distance squared shrinks like 1/s, so that twice the features halve it. Where the exact method was solved, its error
-/// says whether that would help: a model far from it can be as good.
+/// says whether that would help: a model far from it can be as good. Where it was not, nobody knows.
 fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
     let now = facts.feature_count?;
     if let Some((exact, gain)) = exact_method(facts).zip(facts.gain_of_exact()) {
@@ -194,7 +196,7 @@ fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
     };
     Some(if part >= LARGE_SHARE {
         format!(
-            "More features would help: {} instead of {} would about halve this part, now {} of the {whole}.",
+            "More features may help: {} instead of {} would about halve this part, now {} of the {whole}.",
             count(2 * now),
             count(now),
             share(part)
@@ -259,10 +261,10 @@ mod tests {
         let (verdict, advice) = said(&far, &calibrated());
         assert!(verdict.contains("; 30% of its squared error comes from the random features; "), "{verdict}");
         let proved = "and a bound on its distance to the exact method (the same model without random features) are proved to \
-                      hold with probability at least 95%";
+                      hold, each with probability at least 95%";
         assert!(verdict.contains(proved), "{verdict}");
         assert!(
-            advice.starts_with("More features would help: 2,048 instead of 1,024 would about halve this part, now 30%"),
+            advice.starts_with("More features may help: 2,048 instead of 1,024 would about halve this part, now 30%"),
             "{advice}"
         );
         let farther = Facts { measured_distance: Some(45.0), ..facts() };

@@ -32,8 +32,6 @@ pub(crate) struct Compared<'a> {
     pub(crate) function: &'a ScoredFunction<'a>,
     pub(crate) coding: &'a TargetCoding,
     pub(crate) lambda: f64,
-    /// An estimate of the mean squared distance.
-    pub(crate) expected: Option<f64>,
     /// Whether rows without a target had no part in scaling, kernel or features, so that certificates can rest on them.
     pub(crate) unlabelled: bool,
     pub(crate) resources: Resources,
@@ -89,7 +87,7 @@ impl Compared<'_> {
         let mut solver = system.prepare(Shares::PREPARE)?;
         let shares = Shares::of(&solver);
         let weights = self.function.parts.weights;
-        let (exact, training_error) = system.solve_next_to(&mut solver, weights, self.expected, shares.solve)?;
+        let (exact, training_error) = system.solve_next_to(&mut solver, weights, shares.solve)?;
         let diagonal = if self.holds_out_rows() { None } else { system.inverse_diagonal(&solver, shares.dimension)? };
         let dimension = match &diagonal {
             Some(diagonal) => system.dimension_from(diagonal),

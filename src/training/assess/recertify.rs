@@ -80,10 +80,9 @@ fn compared(
         return Ok(FittedModel { evidence: Some(evidence), ..model });
     }
     let function = ScoredFunction::new(model.function());
-    let expected = evidence.estimates.jackknife;
     let unlabelled = evidence.choices.spares_unlabelled_rows() && evidence.sampling == SamplingKind::DataIndependent;
     let lambda = model.report.lambda;
-    let compared = Compared { run, function: &function, coding, lambda, expected, unlabelled, resources };
+    let compared = Compared { run, function: &function, coding, lambda, unlabelled, resources };
     let comparison = compared.compare()?;
     let mut warnings = model.report.warnings.clone();
     warnings.extend(comparison.warnings.into_iter().filter(|warning| !model.report.warnings.contains(warning)));

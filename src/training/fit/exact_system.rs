@@ -139,13 +139,13 @@ impl<'a> ExactSystem<'a> {
     }
 
     /// α next to a model with these weights, solved until the squared slack of the solver is 1% of the squared distance to
-    /// the model on the training rows, or to the usual residual; `expected` is a guess at that distance. With α comes
-    /// the distance, a mean over the training rows. An error where the solution cannot stand for the exact one.
+    /// the model on the training rows, or to the usual residual. No other row has a part in where it stops: certificates
+    /// take the solution for independent of the rows that they rest on. With α comes the distance, a mean over the
+    /// training rows. An error where the solution cannot stand for the exact one.
     pub(crate) fn solve_next_to(
         &self,
         solver: &mut ExactSolver,
         weights: &Array2<f64>,
-        expected: Option<f64>,
         (from, to): (f64, f64),
     ) -> Result<(ExactKrr, f64), TrainError> {
         let near = self.fitted(weights);
@@ -153,8 +153,7 @@ impl<'a> ExactSystem<'a> {
             let squares: f64 = exact.fitted.iter().zip(&near).map(|(exact, near)| (exact - near).powi(2)).sum();
             squares / near.nrows() as f64
         };
-        let guess = expected.map_or(LOOSEST, |expected| self.tolerance_for(expected));
-        let mut tolerance = if solver.is_factored() { TOLERANCE } else { guess };
+        let mut tolerance = if solver.is_factored() { TOLERANCE } else { LOOSEST };
         let mut start = (!solver.is_factored()).then(|| (&self.centred - &near) / self.shift());
         let middle = from + 0.7 * (to - from);
         for attempt in 1.. {

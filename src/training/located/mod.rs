@@ -205,6 +205,21 @@ mod tests {
         assert!((errors[0].1 / errors[1].1 - 1.0).abs() < 0.1, "{errors:?}");
     }
 
+    /// Most rows are held out, so that few are fitted, but the sample has not all of them: the exact method of those at hand
+    /// would be another one. With fewer rows all are at hand.
+    #[test]
+    fn the_exact_method_is_solved_only_where_all_fitted_rows_are_at_hand() {
+        let raw = json!({"effort": "fast", "features": {"count": 16}, "kernel": {"bandwidth": 1.0}, "lambda": 1e-2,
+            "validation_fraction": 0.97, "guarantees": {"exact_rows": 5_000}});
+        for (rows, compared) in [(80_000, false), (20_000, true)] {
+            let engine = Parts { files: vec![rows], groups: vec![vec![0]], threads: 2 };
+            let (model, _) = model_of(&engine, &raw);
+            assert!(model.report.training_rows < 5_000, "{}", model.report.training_rows);
+            let evidence = model.evidence.unwrap();
+            assert_eq!((evidence.exact.is_some(), evidence.certificate.is_some()), (compared, compared), "{rows}");
+        }
+    }
+
     #[test]
     fn rows_that_change_between_passes_are_noticed() {
         struct Shrinking(std::sync::Mutex<usize>);

@@ -70,11 +70,11 @@ pub fn theorem2(evidence: &Evidence) -> Guarantee {
         .into(),
         wording: Wording {
             claim: format!(
-                "averaged over feature draws and training rows, the squared difference between this model and the exact \
-                 kernel method is at least {}",
+                "averaged over feature draws and training rows, the squared difference between a model like this one and the \
+                 exact kernel method is at least {}",
                 rounded_down(bound)
             ),
-            comparison: ": no model with this many sign features does better on average".into(),
+            comparison: ": ridge regression on as many sign features does no better on average at this lambda".into(),
             uninformative: "A squared difference is never negative, so this adds nothing.".into(),
             ..Wording::default()
         },
