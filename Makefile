@@ -135,7 +135,7 @@ bench-peers: deps ## Compare with scikit-learn, installed in target/peers; BOCHN
 	BOCHNER_PYTHON=target/peers/bin/python cargo bench --locked --bench peers --bench classifiers --bench exact --bench certificates
 
 bench-accuracy: build target/peers/accuracy ## Compare with boosted trees, forests and support vectors on public tables (BOCHNER_DATA=folder) and write docs/accuracy.md
-	nice -n 10 target/peers/bin/python -B benches/accuracy/run.py --binary $(BINARY) --again 'bochner {}' 'bochner thorough' 'bochner isotropic'
+	nice -n 10 target/peers/bin/python -B benches/accuracy/run.py --binary $(BINARY) --again 'bochner {}' 'bochner learner search' 'bochner thorough' 'bochner isotropic'
 	target/peers/bin/python -B benches/accuracy/page.py
 
 target/peers/accuracy: benches/accuracy/requirements.txt | python

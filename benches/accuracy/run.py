@@ -46,7 +46,8 @@ def main():
         release = revision(asked.binary) if running else ""
         for seed in range(asked.seeds):
             for name in asked.tables or tables.names():
-                left = [method for method in methods if (name, str(seed), method) not in done]
+                own = [method for method in methods if (method, tables.task(name)) not in service.SAME_AS_DEFAULT]
+                left = [method for method in own if (name, str(seed), method) not in done]
                 if not left:
                     continue
                 table = tables.load(name, folder, asked.rows)

@@ -59,6 +59,10 @@ def names():
     return [name for name, _, _ in FILES + PACKAGED]
 
 
+def task(name):
+    return next(task for known, _, task in FILES + PACKAGED if known == name)
+
+
 @functools.cache
 def load(name, folder, rows):
     """A table with at most `rows` rows, drawn without replacement by a fixed seed."""
