@@ -92,8 +92,9 @@ fn planned(model: &FittedModel) -> Vec<Trace> {
     traces
 }
 
-fn profile(model: &FittedModel) -> Option<SpectralProfile> {
-    model.evidence.as_ref().map(spectral_profile)
+/// As the route of the spectrum has it: a job is offered only if the rows that it needs are there.
+fn profile(model: &FittedModel, rows: RowAccess) -> Option<SpectralProfile> {
+    model.evidence.as_ref().map(|evidence| spectral_profile(evidence).with_rows(rows))
 }
 
 /// Why a part of the spectrum is not there.
@@ -109,8 +110,8 @@ fn without(profile: Option<&SpectralProfile>, what: &str) -> Absent {
 }
 
 /// The eigenvalues by rank, and λ.
-pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
-    let profile = profile(model);
+pub(super) fn spectrum(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
+    let profile = profile(model, rows);
     let Some((eigenvalues, profile)) = profile.as_ref().and_then(|found| Some((found.eigenvalues.as_ref()?, found)))
     else {
         return Err(without(profile.as_ref(), "eigenvalues"));
@@ -143,8 +144,8 @@ pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
 }
 
 /// The largest leverage by λ.
-pub(super) fn leverage(model: &FittedModel) -> Result<Plot, Absent> {
-    let profile = profile(model);
+pub(super) fn leverage(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
+    let profile = profile(model, rows);
     let Some(curve) = profile.as_ref().and_then(|found| found.leverage.as_ref()) else {
         return Err(without(profile.as_ref(), "leverage"));
     };
