@@ -109,7 +109,7 @@ mod tests {
         let chart = BarChart { title: "t".into(), description: "d".into(), label: "l".into(), bars };
         let svg = chart.to_svg(Size::Wide);
         assert_eq!((svg.matches("<rect class").count(), svg.matches("class=\"c5 bar\"").count()), (2, 1));
-        assert!(svg.contains("a &lt;long&gt; name th…is room for") && !svg.contains("NaN"), "{svg}");
+        assert!(svg.contains("a &lt;long&gt; name…room for") && !svg.contains("NaN"), "{svg}");
         let many: Vec<Bar> = (0..30).map(|index| bar("many", f64::from(index), 0.0)).collect();
         let many = BarChart { bars: many, ..chart.clone() };
         assert!(many.to_svg(Size::Wide).contains(">l (the first 18 of 30)</text>"));

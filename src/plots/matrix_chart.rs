@@ -47,7 +47,7 @@ impl MatrixChart {
                 foot - 10.0,
                 pixels(middle),
                 escaped(&if is_numbered {
-                    format!("{} ({})", shortened(name, canvas.cell_letters - 3), row + 1)
+                    format!("{} ({})", shortened(name, canvas.cell_letters - 4), row + 1)
                 } else {
                     shortened(name, canvas.cell_letters)
                 })
@@ -131,7 +131,7 @@ mod tests {
             cells: vec![vec![1.0; 8]; 8],
         };
         let svg = chart.to_svg(Size::Wide);
-        assert!(svg.contains(">a label …ers, 7 (8)</text>") && svg.contains(">(8)</text>"), "{svg}");
+        assert!(svg.contains(">a label …rs, 7 (8)</text>") && svg.contains(">(8)</text>"), "{svg}");
         let narrow = chart.to_svg(Size::Narrow);
         assert!(narrow.contains("the first 7 of 8 labels") && !narrow.contains("(8)"), "{narrow}");
     }

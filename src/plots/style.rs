@@ -75,12 +75,13 @@ pub(super) enum Sign {
 /// not enough.
 pub(super) fn legend(canvas: &Canvas, names: &[(&str, Sign)]) -> String {
     let width = |name: &str| 44.0 + 7.4 * name.chars().count() as f64;
+    let widest = canvas.width - 2.0 * canvas.margin + 26.0;
     let rows_of = |most: usize| {
         let mut rows: Vec<Vec<(usize, String, Sign, f64)>> = vec![Vec::new()];
         let mut left = 0.0;
         for (index, (name, sign)) in names.iter().enumerate() {
             let name = shortened(name, most);
-            if left > 0.0 && left + width(&name) - 26.0 > canvas.width - 2.0 * canvas.margin {
+            if left > 0.0 && left + width(&name) > widest {
                 rows.push(Vec::new());
                 left = 0.0;
             }
@@ -93,8 +94,11 @@ pub(super) fn legend(canvas: &Canvas, names: &[(&str, Sign)]) -> String {
         rows
     };
     let cuts = [90, 50, 40, 32, 26, 20, 16, 12];
-    let room = canvas.legend.len();
-    let rows = cuts.into_iter().map(rows_of).find(|rows| rows.len() <= room).unwrap_or_else(|| rows_of(8));
+    let fits = |rows: &Vec<Vec<(usize, String, Sign, f64)>>| {
+        let is_inside = |(_, name, _, left): &(usize, String, Sign, f64)| left + width(name) <= widest;
+        rows.len() <= canvas.legend.len() && rows.iter().flatten().all(is_inside)
+    };
+    let rows = cuts.into_iter().map(rows_of).find(fits).unwrap_or_else(|| rows_of(8));
     let baselines = if rows.len() == 1 { &canvas.single_legend[..] } else { canvas.legend };
     let mut svg = String::new();
     for (row, baseline) in rows.into_iter().zip(baselines) {
@@ -152,6 +156,8 @@ mod tests {
         let narrow = legend(Canvas::of(Size::Narrow), &names[..3]);
         assert_eq!(narrow.matches("<text").count(), 3, "{narrow}");
         assert!(narrow.contains("y=\"102\""), "{narrow}");
+        let alone = legend(Canvas::of(Size::Narrow), &[(&"too long for a row ".repeat(4), Sign::Mark)]);
+        assert!(alone.contains('…'), "{alone}");
     }
 
     #[test]
