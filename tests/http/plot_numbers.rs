@@ -51,17 +51,26 @@ async fn every_plot_has_the_numbers_of_the_api_in_every_form() {
     let (first, second) = (numbers(400), labels(600));
     service.upload("name=numbers", first.clone()).await.ok(201);
     service.upload("name=labels", second.clone()).await.ok(201);
-    let spec = json!({"features": {"count": 64}, "kernel": {"metric": "search", "bandwidth": "search"},
-        "calibration_fraction": 0.2, "explanations": true, "learning_curve": true});
+    let spec =
+        json!({"features": {"count": 64}, "calibration_fraction": 0.2, "explanations": true, "learning_curve": true});
     service.train("searched", "numbers", &spec).await;
+    service
+        .train(
+            "metric",
+            "numbers",
+            &json!({"features": {"count": 16}, "calibration_fraction": 0.2, "kernel": {"metric": "diagonal"}}),
+        )
+        .await;
     // A large λ is one at which theorems say something before training.
-    service.train("smooth", "numbers", &json!({"features": {"count": 64}, "lambda": 0.5})).await;
+    service
+        .train("smooth", "numbers", &json!({"features": {"count": 64}, "calibration_fraction": 0.2, "lambda": 0.5}))
+        .await;
     let spec = json!({"features": {"count": 32}, "learner": "logistic", "explanations": true, "learning_curve": true,
         "split": {"by": "time", "column": "t"}});
     service.train("kinds", "labels", &spec).await;
 
     let mut seen = BTreeSet::new();
-    for (model, table) in [("searched", &first), ("smooth", &first), ("kinds", &second)] {
+    for (model, table) in [("searched", &first), ("metric", &first), ("smooth", &first), ("kinds", &second)] {
         let (mut inputs, truths) = rows_of(table);
         let by_time = model == "kinds";
         if by_time {
