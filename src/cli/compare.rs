@@ -3,6 +3,7 @@
 use super::inputs::{ResourceArguments, TableArguments, listed, raw_spec};
 use super::progress::ProgressLine;
 use super::{STOPPED, written};
+use crate::plots::Size;
 use crate::training::{CompareSpec, Comparison, TrainError, compare, estimate_comparison};
 use clap::Args;
 use serde_json::{Value, json};
@@ -137,7 +138,7 @@ fn write_files(arguments: &CompareArguments, found: &Comparison) -> Result<(), S
     };
     to(&arguments.json, &|| format!("{:#}\n", json!(found)))?;
     to(&arguments.csv, &|| found.to_csv())?;
-    to(&arguments.svg, &|| found.chart().to_svg())
+    to(&arguments.svg, &|| found.chart().to_svg(Size::Wide))
 }
 
 /// The table, with what it is of.

@@ -1,8 +1,9 @@
 //! Named bars from a common line, with error bars; the longest names are cut in the picture, not in the data.
 
 use super::axis::{Range, Scale};
+use super::canvas::{Canvas, Size};
 use super::markup::{escaped, number, pixels};
-use super::style::{BOTTOM, HEIGHT, RIGHT, TOP, document, shortened};
+use super::style::{document, shortened};
 use std::fmt::Write;
 
 /// One bar.
@@ -25,32 +26,28 @@ pub struct BarChart {
     pub description: String,
     /// Of the values, with their unit.
     pub label: String,
-    /// From the top.
+    /// From the top. The picture has as many of them as there is room for, and says so; the data has all.
     pub bars: Vec<Bar>,
 }
 
-/// Where names end and bars begin.
-const FOOT: f64 = 220.0;
-
-/// Most bars that are drawn; the data has all.
-const MOST: usize = 18;
-
 impl BarChart {
     /// The chart as one SVG document, without scripts or references to anything outside of it.
-    pub fn to_svg(&self) -> String {
-        document(&self.title, &self.description, |svg| self.write(svg))
+    pub fn to_svg(&self, size: Size) -> String {
+        let canvas = Canvas::of(size);
+        document(canvas, &self.title, &self.description, |svg| self.write(svg, canvas))
     }
 
-    fn write(&self, svg: &mut String) -> std::fmt::Result {
-        let bars = &self.bars[..self.bars.len().min(MOST)];
+    fn write(&self, svg: &mut String, canvas: &Canvas) -> std::fmt::Result {
+        let Canvas { right, top: head, bottom, bars: foot, .. } = *canvas;
+        let bars = &self.bars[..self.bars.len().min(canvas.most_bars)];
         let ends = bars.iter().flat_map(|bar| [bar.value - bar.error, bar.value + bar.error]);
         let range = Range::around(Scale::Linear, ends.chain([0.0]));
-        let at = |value: f64| FOOT + range.share(value) * (RIGHT - FOOT);
-        let step = (BOTTOM - TOP + 24.0) / bars.len().max(1) as f64;
+        let at = |value: f64| foot + range.share(value) * (right - foot);
+        let step = (bottom - head + 24.0) / bars.len().max(1) as f64;
         for tick in range.round_ticks(6).into_iter().filter(|tick| (0.0..=1.0).contains(&range.share(*tick))) {
             let place = pixels(at(tick));
-            writeln!(svg, "<path class=\"grid\" d=\"M{place} {}V{BOTTOM}\"/>", TOP - 28.0)?;
-            let below = BOTTOM + 20.0;
+            writeln!(svg, "<path class=\"grid\" d=\"M{place} {}V{bottom}\"/>", head - 28.0)?;
+            let below = bottom + 20.0;
             writeln!(
                 svg,
                 "<text class=\"muted\" x=\"{place}\" y=\"{below}\" text-anchor=\"middle\">{}</text>",
@@ -58,7 +55,7 @@ impl BarChart {
             )?;
         }
         for (index, bar) in bars.iter().enumerate() {
-            let top = TOP - 24.0 + step * index as f64;
+            let top = head - 24.0 + step * index as f64;
             let thick = (0.7 * step).min(34.0);
             let middle = top + step / 2.0;
             let (from, to) = (at(bar.value.min(0.0)), at(bar.value.max(0.0)));
@@ -67,9 +64,9 @@ impl BarChart {
                 svg,
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" dominant-baseline=\"middle\">{}</text>\n\
                  <rect class=\"c0 dots\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{tip}</title></rect>",
-                FOOT - 10.0,
+                foot - 10.0,
                 pixels(middle),
-                escaped(&shortened(&bar.name, 26)),
+                escaped(&shortened(&bar.name, canvas.bar_letters)),
                 pixels(from),
                 pixels(middle - thick / 2.0),
                 pixels((to - from).max(1.0)),
@@ -85,13 +82,18 @@ impl BarChart {
                 )?;
             }
         }
-        writeln!(svg, "<path class=\"axis\" d=\"M{} {}V{BOTTOM}\"/>", pixels(at(0.0)), TOP - 28.0)?;
-        let middle = f64::midpoint(FOOT, RIGHT);
+        writeln!(svg, "<path class=\"axis\" d=\"M{} {}V{bottom}\"/>", pixels(at(0.0)), head - 28.0)?;
+        let shown = match self.bars.len() {
+            all if all > bars.len() => format!(" (the first {} of {all})", bars.len()),
+            _ => String::new(),
+        };
+        let letters = canvas.across_letters.saturating_sub(shown.chars().count());
         writeln!(
             svg,
-            "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            HEIGHT - 12.0,
-            escaped(&self.label)
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}{shown}</text>",
+            canvas.middle,
+            canvas.height - 12.0,
+            escaped(&shortened(&self.label, letters))
         )
     }
 }
@@ -105,9 +107,13 @@ mod tests {
         let bar = |name: &str, value, error| Bar { name: name.into(), value, error };
         let bars = vec![bar("a <long> name that is longer than there is room for", 2.0, 0.5), bar("b", -1.0, 0.0)];
         let chart = BarChart { title: "t".into(), description: "d".into(), label: "l".into(), bars };
-        let svg = chart.to_svg();
+        let svg = chart.to_svg(Size::Wide);
         assert_eq!((svg.matches("<rect class").count(), svg.matches("class=\"c5 bar\"").count()), (2, 1));
-        assert!(svg.contains("a &lt;long&gt; name that is lon…") && !svg.contains("NaN"), "{svg}");
-        assert!(BarChart { bars: vec![], ..chart }.to_svg().ends_with("</svg>\n"));
+        assert!(svg.contains("a &lt;long&gt; name…room for") && !svg.contains("NaN"), "{svg}");
+        let many: Vec<Bar> = (0..30).map(|index| bar("many", f64::from(index), 0.0)).collect();
+        let many = BarChart { bars: many, ..chart.clone() };
+        assert!(many.to_svg(Size::Wide).contains(">l (the first 18 of 30)</text>"));
+        assert!(many.to_svg(Size::Narrow).contains(">l (the first 12 of 30)</text>"));
+        assert!(BarChart { bars: vec![], ..chart }.to_svg(Size::Wide).ends_with("</svg>\n"));
     }
 }

@@ -30,17 +30,19 @@ pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let magnitude = value.abs().log10().floor();
+    if value < 0.0 {
+        return format!("−{}", number(-value));
+    }
     if !value.is_finite() {
         return value.to_string();
     }
+    let magnitude = value.log10().floor();
     if !(-3.0..5.0).contains(&magnitude) {
         let scientific = format!("{value:.2e}");
         let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
         let power = format!("10{}", superscript(exponent));
         return match mantissa.trim_end_matches('0').trim_end_matches('.') {
             "1" => power,
-            "-1" => format!("-{power}"),
             mantissa => format!("{mantissa}×{power}"),
         };
     }
@@ -81,7 +83,7 @@ mod tests {
     fn numbers_are_short() {
         let shown: Vec<String> =
             [0.0, 20.0, 0.1, 0.123_456, 12_345.6, 1.5e-7, -0.5, -5e5].iter().map(|value| number(*value)).collect();
-        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.5×10⁻⁷", "-0.5", "-5×10⁵"]);
+        assert_eq!(shown, ["0", "20", "0.1", "0.1235", "12346", "1.5×10⁻⁷", "−0.5", "−5×10⁵"]);
         assert_eq!((pixels(3.0), pixels(3.16)), ("3".to_owned(), "3.2".to_owned()));
     }
 }

@@ -3,6 +3,9 @@
 /// Ticks and positions of an axis.
 mod axis;
 
+/// Where the parts of a picture are.
+mod canvas;
+
 /// Bars without axes, for tables.
 mod mini_bars;
 
@@ -29,6 +32,7 @@ mod markup;
 
 pub use axis::{Axis, Scale};
 pub use bar_chart::{Bar, BarChart};
+pub use canvas::Size;
 pub use markup::number as short_number;
 pub use matrix_chart::MatrixChart;
 pub use mini_bars::mini_bars;

@@ -1,6 +1,6 @@
 //! A plot as picture, table and JSON: the same numbers three times.
 
-use super::{BarChart, MatrixChart, XyChart};
+use super::{BarChart, MatrixChart, Size, XyChart};
 use serde_json::{Value, json};
 
 /// One of the charts.
@@ -34,11 +34,11 @@ impl Plot {
     }
 
     /// One SVG document.
-    pub fn to_svg(&self) -> String {
+    pub fn to_svg(&self, size: Size) -> String {
         match self {
-            Self::Xy(chart) => chart.to_svg(),
-            Self::Bars(chart) => chart.to_svg(),
-            Self::Matrix(chart) => chart.to_svg(),
+            Self::Xy(chart) => chart.to_svg(size),
+            Self::Bars(chart) => chart.to_svg(size),
+            Self::Matrix(chart) => chart.to_svg(size),
         }
     }
 

@@ -1,14 +1,8 @@
-//! The look that all charts share: size, colours that follow the reader's scheme, and the head of a document.
+//! The look that all charts share: colours that follow the reader's scheme, the head of a document, and the legend.
 
+use super::canvas::Canvas;
 use super::markup::escaped;
 use std::fmt::Write;
-
-pub(super) const WIDTH: f64 = 760.0;
-pub(super) const HEIGHT: f64 = 440.0;
-pub(super) const LEFT: f64 = 100.0;
-pub(super) const RIGHT: f64 = 736.0;
-pub(super) const TOP: f64 = 84.0;
-pub(super) const BOTTOM: f64 = 380.0;
 
 /// Colours and shapes before they repeat.
 pub(super) const STYLES: usize = 6;
@@ -17,7 +11,7 @@ pub(super) const STYLES: usize = 6;
 const STYLE: &str = "<style>\
 svg{--paper:#fff;--ink:#1c2430;--muted:#51606f;--faint:#d5dce3;--c0:#0072b2;--c1:#b45f06;--c2:#00795c;--c3:#a3407c;--c4:#5a5fc7;--c5:#555b61}\
 @media(prefers-color-scheme:dark){svg{--paper:#1a2027;--ink:#e8edf2;--muted:#a4b1be;--faint:#323c47;--c0:#56b4e9;--c1:#f0a04b;--c2:#35c79a;--c3:#e58cc3;--c4:#a5a8ff;--c5:#b4bac0}}\
-text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}.title{font-size:18px;font-weight:600}.muted{fill:var(--muted)}\
+text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}.title{font-size:18px;font-weight:600}.small{font-size:16px}.muted{fill:var(--muted)}\
 .paper{fill:var(--paper)}.grid{stroke:var(--faint)}.axis{stroke:var(--muted);fill:none}\
 .c0{fill:var(--c0);stroke:var(--c0)}.c1{fill:var(--c1);stroke:var(--c1)}.c2{fill:var(--c2);stroke:var(--c2)}\
 .c3{fill:var(--c3);stroke:var(--c3)}.c4{fill:var(--c4);stroke:var(--c4)}.c5{fill:var(--c5);stroke:var(--c5)}\
@@ -25,21 +19,48 @@ text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}.ti
 </style>\n";
 
 /// A whole document: its head, and what `write` adds.
-pub(super) fn document(title: &str, description: &str, write: impl FnOnce(&mut String) -> std::fmt::Result) -> String {
-    let mut svg = head(title, description);
+pub(super) fn document(
+    canvas: &Canvas,
+    title: &str,
+    description: &str,
+    write: impl FnOnce(&mut String) -> std::fmt::Result,
+) -> String {
+    let mut svg = head(canvas, title, description);
     let _ = write(&mut svg); // writing to a string cannot fail
     svg.push_str("</svg>\n");
     svg
 }
 
 /// Title and description for readers who do not see it, the style, the paper and the title.
-fn head(title: &str, description: &str) -> String {
+fn head(canvas: &Canvas, title: &str, description: &str) -> String {
+    let lines = broken(title, canvas.title_letters, canvas.title_lines);
     let (title, description) = (escaped(title), escaped(description));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title desc\">\n\
+    let Canvas { width, height, margin, title_class, .. } = canvas;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title desc\">\n\
          <title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n{STYLE}\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" class=\"paper\"/>\n<text class=\"title\" x=\"20\" y=\"32\">{title}</text>\n"
-    )
+         <rect width=\"{width}\" height=\"{height}\" class=\"paper\"/>\n"
+    );
+    for (index, line) in lines.iter().enumerate() {
+        let below = canvas.title + 20.0 * index as f64;
+        let line = escaped(line);
+        // Writing to a string cannot fail.
+        let _ = writeln!(svg, "<text class=\"{title_class}\" x=\"{margin}\" y=\"{below}\">{line}</text>");
+    }
+    svg
+}
+
+/// A text in lines of so many letters, broken at spaces where there are some; what does not fit is cut.
+fn broken(text: &str, letters: usize, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text.to_owned();
+    while lines.len() + 1 < most && rest.chars().count() > letters {
+        let Some(at) = rest.char_indices().take(letters + 1).filter(|(_, letter)| *letter == ' ').last() else { break };
+        lines.push(rest[..at.0].to_owned());
+        rest = rest[at.0 + 1..].to_owned();
+    }
+    lines.push(shortened(&rest, letters));
+    lines
 }
 
 /// What stands beside a name in the legend.
@@ -50,19 +71,17 @@ pub(super) enum Sign {
     Dashes,
 }
 
-/// Widest text of a legend, in pixels.
-const LEGEND_WIDTH: f64 = WIDTH - 40.0;
-
-/// The names of the series under the title, each with its sign; in two rows if they need them, and cut if that is not
-/// enough.
-pub(super) fn legend(names: &[(&str, Sign)]) -> String {
+/// The names of the series under the title, each with its sign; in as many rows as there is room for, and cut if they are
+/// not enough.
+pub(super) fn legend(canvas: &Canvas, names: &[(&str, Sign)]) -> String {
     let width = |name: &str| 44.0 + 7.4 * name.chars().count() as f64;
+    let widest = canvas.width - 2.0 * canvas.margin + 26.0;
     let rows_of = |most: usize| {
         let mut rows: Vec<Vec<(usize, String, Sign, f64)>> = vec![Vec::new()];
         let mut left = 0.0;
         for (index, (name, sign)) in names.iter().enumerate() {
             let name = shortened(name, most);
-            if left > 0.0 && left + width(&name) - 26.0 > LEGEND_WIDTH {
+            if left > 0.0 && left + width(&name) > widest {
                 rows.push(Vec::new());
                 left = 0.0;
             }
@@ -75,12 +94,16 @@ pub(super) fn legend(names: &[(&str, Sign)]) -> String {
         rows
     };
     let cuts = [90, 50, 40, 32, 26, 20, 16, 12];
-    let rows = cuts.into_iter().map(rows_of).find(|rows| rows.len() <= 2).unwrap_or_else(|| rows_of(8));
-    let baselines: &[f64] = if rows.len() == 1 { &[62.0] } else { &[54.0, 74.0] };
+    let fits = |rows: &Vec<Vec<(usize, String, Sign, f64)>>| {
+        let is_inside = |(_, name, _, left): &(usize, String, Sign, f64)| left + width(name) <= widest;
+        rows.len() <= canvas.legend.len() && rows.iter().flatten().all(is_inside)
+    };
+    let rows = cuts.into_iter().map(rows_of).find(fits).unwrap_or_else(|| rows_of(8));
+    let baselines = if rows.len() == 1 { &canvas.single_legend[..] } else { canvas.legend };
     let mut svg = String::new();
     for (row, baseline) in rows.into_iter().zip(baselines) {
         for (index, name, sign, left) in row {
-            let (x, y) = (left + 20.0, baseline - 5.0);
+            let (x, y) = (left + canvas.margin, baseline - 5.0);
             let drawn = match sign {
                 Sign::Mark => format!("<path class=\"c{}\" d=\"{}\"/>", index % STYLES, mark(index, x + 6.0, y)),
                 Sign::Line => format!("<path class=\"c{} line\" d=\"M{} {y}h16\"/>", index % STYLES, x - 3.0),
@@ -103,26 +126,46 @@ pub(super) fn mark(index: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// A text cut to a number of characters, with a sign that it was cut.
+/// A text cut in its middle to a number of characters, with a sign that it was cut: names that begin alike often end
+/// differently.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    let count = text.chars().count();
+    if count <= most {
         return text.to_owned();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    let kept = most.saturating_sub(1);
+    let ending = kept * 2 / 5;
+    text.chars().take(kept - ending).chain(['…']).chain(text.chars().skip(count - ending)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Size;
     use super::*;
 
     #[test]
-    fn a_long_legend_has_two_rows_and_names_are_cut_before_they_leave_the_picture() {
-        let short = legend(&[("one", Sign::Mark), ("two", Sign::Dashes)]);
+    fn a_long_legend_has_more_rows_and_names_are_cut_before_they_leave_the_picture() {
+        let canvas = Canvas::of(Size::Wide);
+        let short = legend(canvas, &[("one", Sign::Mark), ("two", Sign::Dashes)]);
         assert!(short.contains("y=\"62\"") && !short.contains("y=\"74\"") && short.contains("dashed"));
         let names: Vec<String> = (0..6).map(|index| format!("{index}: a name of more than thirty letters")).collect();
         let names: Vec<(&str, Sign)> = names.iter().map(|name| (name.as_str(), Sign::Line)).collect();
-        let long = legend(&names);
+        let long = legend(canvas, &names);
         assert!(long.contains("y=\"54\"") && long.contains("y=\"74\"") && long.contains('…'), "{long}");
         assert_eq!(long.matches("<text").count(), 6, "every series has its entry");
+        let narrow = legend(Canvas::of(Size::Narrow), &names[..3]);
+        assert_eq!(narrow.matches("<text").count(), 3, "{narrow}");
+        assert!(narrow.contains("y=\"102\""), "{narrow}");
+        let alone = legend(Canvas::of(Size::Narrow), &[(&"too long for a row ".repeat(4), Sign::Mark)]);
+        assert!(alone.contains('…'), "{alone}");
+    }
+
+    #[test]
+    fn a_cut_name_keeps_both_ends() {
+        assert_eq!(shortened("a_long_name_of_a_column_01", 12), "a_long_…n_01");
+        assert_eq!((shortened("short", 5).as_str(), shortened("é-é-é", 3).as_str()), ("short", "é-…"));
+        assert_eq!(broken("one two three", 7, 2), ["one two", "three"]);
+        assert_eq!(broken("one two three four", 7, 2), ["one two", "thre…ur"]);
+        assert_eq!(broken("one_two_three", 7, 2), ["one_…ee"]);
     }
 }

@@ -1,8 +1,9 @@
 //! Points and lines over two axes of numbers.
 
 use super::axis::{Axis, Range, Scale};
+use super::canvas::{Canvas, Size};
 use super::markup::{escaped, number, pixels};
-use super::style::{BOTTOM, HEIGHT, LEFT, RIGHT, STYLES, Sign, TOP, document, legend, mark, shortened};
+use super::style::{STYLES, Sign, document, legend, mark, shortened};
 use std::fmt::Write;
 
 /// How a trace is drawn.
@@ -63,7 +64,7 @@ pub struct XyChart {
     pub x: Axis,
     /// Vertical, with its unit.
     pub y: Axis,
-    /// In the order of the legend.
+    /// In the order of the legend. The picture has the first [`XyChart::MOST_DRAWN`] of them.
     pub traces: Vec<Trace>,
 }
 
@@ -78,9 +79,14 @@ const MOST_OWN_TICKS: usize = 12;
 const LABEL_WIDTH: f64 = 44.0;
 
 impl XyChart {
+    /// Most traces of a picture: as many as there are colours. The data has all.
+    pub const MOST_DRAWN: usize = STYLES;
+
     /// The chart as one SVG document, without scripts or references to anything outside of it.
-    pub fn to_svg(&self) -> String {
-        let spots = || self.traces.iter().flat_map(|trace| &trace.spots);
+    pub fn to_svg(&self, size: Size) -> String {
+        let canvas = Canvas::of(size);
+        let traces = &self.traces[..self.traces.len().min(Self::MOST_DRAWN)];
+        let spots = || traces.iter().flat_map(|trace| &trace.spots);
         let ends = |spot: &Spot| {
             let (low, high) = spot.interval.unwrap_or((spot.y, spot.y));
             [low, spot.y, high]
@@ -88,79 +94,96 @@ impl XyChart {
         let shown = |scale: Scale, value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
         let x_values: Vec<f64> = spots().map(|spot| spot.x).filter(|x| shown(self.x.scale, x)).collect();
         let y_values: Vec<f64> = spots().flat_map(ends).filter(|y| shown(self.y.scale, y)).collect();
-        let x = Range::around(self.x.scale, x_values.iter().copied());
-        let y = Range::around(self.y.scale, y_values.iter().copied());
+        let place = Place {
+            canvas,
+            x: Range::around(self.x.scale, x_values.iter().copied()),
+            y: Range::around(self.y.scale, y_values.iter().copied()),
+        };
         let sign = |trace: &Trace| match trace.drawing {
             Drawing::Line | Drawing::Marks => Sign::Mark,
             Drawing::Curve => Sign::Line,
             Drawing::Reference => Sign::Dashes,
         };
-        let names: Vec<(&str, Sign)> = self.traces.iter().map(|trace| (trace.name.as_str(), sign(trace))).collect();
-        let legend = legend(&names);
+        let names: Vec<(&str, Sign)> = traces.iter().map(|trace| (trace.name.as_str(), sign(trace))).collect();
+        let legend = legend(canvas, &names);
         let has_bars =
             |trace: &&Trace| trace.drawing == Drawing::Line && trace.spots.iter().any(|spot| spot.interval.is_some());
-        let (barred, mut seen) = (self.traces.iter().filter(has_bars).count() as f64, 0.0);
-        document(&self.title, &self.description, |svg| {
+        let (barred, mut seen) = (traces.iter().filter(has_bars).count() as f64, 0.0);
+        document(canvas, &self.title, &self.description, |svg| {
             svg.push_str(&legend);
-            self.write_axes(svg, (&x, &x_values), (&y, &y_values))?;
-            for (index, trace) in self.traces.iter().enumerate() {
+            self.write_axes(svg, &place, &x_values, &y_values)?;
+            for (index, trace) in traces.iter().enumerate() {
                 let aside = if has_bars(&trace) { APART * (seen - (barred - 1.0) / 2.0) } else { 0.0 };
                 seen += f64::from(u8::from(has_bars(&trace)));
-                write_trace(svg, (index, aside), trace, &x, &y)?;
+                write_trace(svg, (index, aside), trace, &place)?;
             }
             Ok(())
         })
     }
 
-    fn write_axes(&self, svg: &mut String, x: (&Range, &[f64]), y: (&Range, &[f64])) -> std::fmt::Result {
-        for tick in ticks(self.y.scale, y.0, y.1, 6) {
-            let at = pixels(vertical(y.0, tick));
-            writeln!(svg, "<path class=\"grid\" d=\"M{LEFT} {at}H{RIGHT}\"/>")?;
+    fn write_axes(&self, svg: &mut String, place: &Place, x_values: &[f64], y_values: &[f64]) -> std::fmt::Result {
+        let Canvas { left, right, top, bottom, .. } = place.canvas;
+        for tick in ticks(self.y.scale, &place.y, y_values, 6) {
+            let at = pixels(place.down(tick));
+            writeln!(svg, "<path class=\"grid\" d=\"M{left} {at}H{right}\"/>")?;
             writeln!(
                 svg,
                 "<text class=\"muted\" x=\"{}\" y=\"{at}\" text-anchor=\"end\" dominant-baseline=\"middle\">{}</text>",
-                LEFT - 8.0,
+                left - 8.0,
                 number(tick)
             )?;
         }
         let mut last = f64::NEG_INFINITY;
-        for tick in own_ticks(x.1).unwrap_or_else(|| ticks(self.x.scale, x.0, x.1, 8)) {
-            let place = horizontal(x.0, tick);
-            let at = pixels(place);
-            writeln!(svg, "<path class=\"axis\" d=\"M{at} {BOTTOM}v5\"/>")?;
-            if place - last < LABEL_WIDTH {
+        let wanted = place.canvas.ticks;
+        for tick in own_ticks(x_values).unwrap_or_else(|| ticks(self.x.scale, &place.x, x_values, wanted)) {
+            let across = place.across(tick);
+            let at = pixels(across);
+            writeln!(svg, "<path class=\"axis\" d=\"M{at} {bottom}v5\"/>")?;
+            if across - last < LABEL_WIDTH {
                 continue;
             }
-            last = place;
+            last = across;
             writeln!(
                 svg,
                 "<text class=\"muted\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                BOTTOM + 22.0,
+                bottom + 22.0,
                 number(tick)
             )?;
         }
-        writeln!(svg, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>")?;
+        writeln!(svg, "<path class=\"axis\" d=\"M{left} {top}V{bottom}H{right}\"/>")?;
         writeln!(
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
              <text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            f64::midpoint(LEFT, RIGHT),
-            HEIGHT - 12.0,
-            escaped(&shortened(&self.x.label, 80)),
-            f64::midpoint(TOP, BOTTOM),
-            escaped(&shortened(&self.y.label, 42))
+            place.canvas.middle,
+            place.canvas.height - 12.0,
+            escaped(&shortened(&self.x.label, place.canvas.across_letters)),
+            f64::midpoint(*top, *bottom),
+            escaped(&shortened(&self.y.label, place.canvas.up_letters))
         )
     }
 }
 
-fn write_trace(
-    svg: &mut String,
-    (index, aside): (usize, f64),
-    trace: &Trace,
-    x: &Range,
-    y: &Range,
-) -> std::fmt::Result {
-    let place = |across: f64, up: f64| (horizontal(x, across) + aside, vertical(y, up));
+/// Where values are on a canvas.
+struct Place {
+    canvas: &'static Canvas,
+    x: Range,
+    y: Range,
+}
+
+impl Place {
+    fn across(&self, value: f64) -> f64 {
+        self.canvas.left + self.x.share(value) * (self.canvas.right - self.canvas.left)
+    }
+
+    fn down(&self, value: f64) -> f64 {
+        self.canvas.bottom - self.y.share(value) * (self.canvas.bottom - self.canvas.top)
+    }
+}
+
+fn write_trace(svg: &mut String, (index, aside): (usize, f64), trace: &Trace, chart: &Place) -> std::fmt::Result {
+    let Canvas { top, bottom, .. } = *chart.canvas;
+    let place = |across: f64, up: f64| (chart.across(across) + aside, chart.down(up));
     let is_shown = |spot: &&Spot| {
         let (across, down) = place(spot.x, spot.y);
         across.is_finite() && down.is_finite()
@@ -180,7 +203,7 @@ fn write_trace(
     let is_value = trace.drawing != Drawing::Reference;
     for (spot, (low, high)) in shown.iter().filter(|_| is_value).filter_map(|spot| Some((spot, spot.interval?))) {
         let (across, _) = place(spot.x, spot.y);
-        let (low, high) = (pixels(vertical(y, low).min(BOTTOM)), pixels(vertical(y, high).max(TOP)));
+        let (low, high) = (pixels(chart.down(low).min(bottom)), pixels(chart.down(high).max(top)));
         let (left, right, at) = (pixels(across - 4.0), pixels(across + 4.0), pixels(across));
         if is_crowded {
             writeln!(svg, "<path class=\"bar faint\" d=\"M{at} {low}V{high}\"/>")?;
@@ -243,14 +266,6 @@ fn ticks(scale: Scale, range: &Range, values: &[f64], wanted: usize) -> Vec<f64>
     }
 }
 
-fn horizontal(range: &Range, value: f64) -> f64 {
-    LEFT + range.share(value) * (RIGHT - LEFT)
-}
-
-fn vertical(range: &Range, value: f64) -> f64 {
-    BOTTOM - range.share(value) * (BOTTOM - TOP)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,7 +280,7 @@ mod tests {
         let spots = vec![Spot { x: 1.0, y: 2.0, interval: Some((1.0, 3.0)) }, Spot::plain(2.0, 4.0)];
         let line = Trace { name: "one & two".into(), drawing: Drawing::Line, spots: spots.clone() };
         let diagonal = Trace { name: "equal".into(), drawing: Drawing::Reference, spots };
-        let svg = chart(Scale::Linear, vec![line, diagonal]).to_svg();
+        let svg = chart(Scale::Linear, vec![line, diagonal]).to_svg(Size::Wide);
         assert_eq!((svg.matches("<title>").count(), svg.matches("class=\"bar\"").count()), (2, 1), "{svg}");
         assert!(svg.contains("<title>one &amp; two: 2 (1 to 3) at 1</title>"), "{svg}");
         assert!(svg.contains("one &amp; two") && svg.contains("A &lt;b&gt;") && svg.contains("dashed"));
@@ -274,7 +289,8 @@ mod tests {
     #[test]
     fn powers_of_ten_are_ticks_where_ratios_are_distances_and_zeros_are_left_out() {
         let spots = vec![Spot::plain(1e-4, 0.0), Spot::plain(1e-4, 1.0), Spot::plain(1.0, 1e6)];
-        let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }])
+            .to_svg(Size::Wide);
         assert!(
             svg.contains(">0.001</text>")
                 && svg.contains(">10⁶</text>")
@@ -283,9 +299,10 @@ mod tests {
             "{svg}"
         );
         let spots = vec![Spot::plain(1.0, 0.97), Spot::plain(10.0, 0.99)];
-        let close = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        let close = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }])
+            .to_svg(Size::Wide);
         assert!(close.contains(">0.98</text>"), "close values have ticks too: {close}");
-        let empty = chart(Scale::Linear, vec![]).to_svg();
+        let empty = chart(Scale::Linear, vec![]).to_svg(Size::Wide);
         assert!(empty.ends_with("</svg>\n") && !empty.contains("NaN"));
     }
 
@@ -295,7 +312,7 @@ mod tests {
             let spots = [20.0, 50.0, 52.0, 1000.0].map(|x| Spot::with_error(x, up, 0.5)).to_vec();
             Trace { name: name.into(), drawing: Drawing::Line, spots }
         };
-        let svg = chart(Scale::Logarithmic, vec![line("one", 1.0), line("two", 1.5)]).to_svg();
+        let svg = chart(Scale::Logarithmic, vec![line("one", 1.0), line("two", 1.5)]).to_svg(Size::Wide);
         for (tick, count) in [("20", 1), ("50", 1), ("52", 0), ("1000", 1), ("100", 0)] {
             assert_eq!(svg.matches(&format!("text-anchor=\"middle\">{tick}</text>")).count(), count, "{tick}: {svg}");
         }
@@ -311,10 +328,12 @@ mod tests {
     #[test]
     fn an_interval_that_reaches_below_zero_ends_at_the_axis_of_ratios() {
         let spots = vec![Spot::with_error(10.0, 1.0, 2.0), Spot::with_error(100.0, 3.0, 0.5)];
-        let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
-        assert!(svg.contains(&format!(" {BOTTOM}V")) && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let svg = chart(Scale::Logarithmic, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }])
+            .to_svg(Size::Wide);
+        assert!(svg.contains(" 380V") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         let spots = vec![Spot::with_error(20.0, f64::INFINITY, f64::NAN)];
-        let none = chart(Scale::Linear, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg();
+        let none =
+            chart(Scale::Linear, vec![Trace { name: "t".into(), drawing: Drawing::Line, spots }]).to_svg(Size::Wide);
         assert!(none.ends_with("</svg>\n") && !none.contains("NaN") && !none.contains("inf"), "{none}");
     }
 }

@@ -41,7 +41,7 @@ mod elss_scores;
 mod li_tables;
 
 use crate::linalg;
-use crate::plots::XyChart;
+use crate::plots::{Size, XyChart};
 use crate::solver::{Interrupted, SolveError};
 use crate::training::{Observer, TrainError};
 use book::{Book, Key};
@@ -140,7 +140,7 @@ impl Experiment {
         write(format!("{stem}.md"), &findings.text)?;
         for (name, chart) in &findings.charts {
             let name = if name.is_empty() { stem.clone() } else { format!("{stem}-{name}") };
-            write(format!("{name}.svg"), &chart.to_svg())?;
+            write(format!("{name}.svg"), &chart.to_svg(Size::Wide))?;
         }
         Ok(findings)
     }

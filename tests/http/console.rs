@@ -74,6 +74,7 @@ async fn a_browser_gets_a_page_where_there_is_none_and_a_program_a_problem() {
     assert_eq!(page.status, 404, "{}", page.text());
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
     assert!(page.text().contains("There is nothing at /no%3Cb%3Ewhere."), "{}", page.text());
+    assert!(page.text().contains("<a href=\"/train\""), "the navigation is that of other pages: {}", page.text());
     assert!(page.header("content-security-policy").contains("default-src 'none'"));
     for (method, accept) in [("GET", "*/*"), ("GET", "application/json, text/html;q=0"), ("PUT", "text/html")] {
         ask(method, accept).await.refused(404, "route_not_found");
@@ -119,6 +120,32 @@ async fn forms_train_and_switch_aliases_without_script() {
 }
 
 #[tokio::test]
+async fn a_button_compares_a_version_with_the_exact_method() {
+    let service = Service::start();
+    service.upload("name=waves", waves(300)).await.ok(201);
+    let spec = json!({"features": {"count": 256}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
+    service.train("waves", "waves", &spec).await;
+    let before = service.get("/models/waves").await;
+    assert!(before.text().contains("Compare with the exact method"), "{}", before.text());
+    let form = format!("token={}&version=1", token(&before));
+    let started = post(&service, "/models/waves/certify", &[OWN], &form).await;
+    assert_eq!(started.status, 303, "{}", started.text());
+    let job = format!("/api/v1{}", started.header("location"));
+    while service.get(&job).await.ok(200)["finished_at"].is_null() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(service.get(&job).await.ok(200)["status"], "succeeded");
+    let after = service.get("/models/waves").await.text();
+    assert!(after.contains("Typical distance to the exact method") && !after.contains("Compare with the"), "{after}");
+    // Without its rows a version cannot be compared, and no picture asks for a job that would be refused.
+    service.train("later", "waves", &spec).await;
+    let dataset = service.get("/api/v1/datasets/waves").await.ok(200)["id"].as_str().unwrap().to_owned();
+    service.call("DELETE", &format!("/api/v1/datasets/{dataset}")).await.ok(204);
+    let page = service.get("/models/later").await.text();
+    assert!(!page.contains("Compare with the") && !page.contains("certify computes"), "{page}");
+}
+
+#[tokio::test]
 async fn a_form_changes_the_role_of_a_column() {
     let service = Service::start();
     let token = token(&service.get("/").await);
@@ -126,6 +153,10 @@ async fn a_form_changes_the_role_of_a_column() {
     let place = sample.header("location").to_owned();
     let page = service.get(&place).await.text();
     assert!(page.contains("Treat rooms as codes") && page.contains("Role of area"), "{page}");
+    assert!(
+        page.contains("If their order means nothing, treat it as codes.") && !page.contains("categorical="),
+        "{page}"
+    );
     let change = async |place: &str, column: &str, role: &str| {
         let form = format!("token={token}&column={column}&role={role}");
         let answer = post(&service, &format!("{place}/roles"), &[OWN], &form).await;

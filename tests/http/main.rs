@@ -49,6 +49,8 @@ mod mistakes;
 mod models;
 mod offline;
 mod plans;
+mod plot_forms;
+mod plot_numbers;
 mod plots;
 mod process;
 mod row_files;

@@ -252,7 +252,13 @@ async fn numbers_of_a_classifier_are_those_of_its_report_and_the_rest_says_why_n
     for name in ["nothing.svg", "confusion", "confusion.png", ".svg"] {
         service.get(&format!("/api/v1/models/kinds/plots/{name}")).await.refused(404, "route_not_found");
     }
-    service.get("/api/v1/models/kinds/plots/confusion.svg?column=x").await.refused(422, "unknown_parameter");
+    for (file, code) in [
+        ("confusion.svg?column=x", "unknown_parameter"),
+        ("confusion.csv?size=narrow", "unknown_parameter"),
+        ("confusion.svg?size=tiny", "invalid_parameter"),
+    ] {
+        service.get(&format!("/api/v1/models/kinds/plots/{file}")).await.refused(422, code);
+    }
 }
 
 #[tokio::test]

@@ -26,9 +26,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// With four digits: an average of rows has many that nobody would type.
 pub(super) fn rounded(value: f64) -> f64 {
-    let digits = if value == 0.0 { 0 } else { 3 - value.abs().log10().floor() as i32 };
-    let scale = 10_f64.powi(digits);
-    (value * scale).round() / scale
+    format!("{value:.3e}").parse().unwrap_or(value)
 }
 
 /// A JSON number, or a dash where there is none.

@@ -113,6 +113,7 @@ fn cell(cell: &SamplingSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plots::Size;
 
     fn comparison() -> Comparison {
         let cell = |sampling: &str, features, mean, standard_error, difference| SamplingSummary {
@@ -163,6 +164,6 @@ mod tests {
         assert_eq!(chart.traces.len(), 2);
         assert_eq!(chart.traces[1].spots[0], Spot { x: 20.0, y: 11.5, interval: Some((9.0, 14.0)) });
         assert_eq!(chart.traces[0].spots[1], Spot::plain(50.0, 11.0), "one repetition has no standard error");
-        assert!(chart.to_svg().contains("test RMSE of price"));
+        assert!(chart.to_svg(Size::Wide).contains("test RMSE of price"));
     }
 }

@@ -4,7 +4,7 @@ use super::datasets::size_or_place;
 use super::{items, text};
 use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
-use crate::api::console::display::{ago, count, maybe_number};
+use crate::api::console::display::{ago, count, maybe_number, sentence};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
 use crate::api::http::extract::Id;
 use crate::plots::mini_bars;
@@ -176,8 +176,8 @@ async fn page(
     let finding = |item: &Value| FindingView {
         severity: text(&item["severity"]),
         column: text(&item["column"]),
-        detail: text(&item["detail"]),
-        action: text(&item["action"]),
+        detail: sentence(&text(&item["detail"])),
+        action: action_in_words(item),
         remedies: remedies(item),
     };
     let cells = |row: &&Value| items(row).map(cell).collect();
@@ -257,6 +257,15 @@ fn roles(column: &Value, now: Option<Role>) -> Vec<(&'static str, &'static str, 
         (Some("date" | "datetime"), _) => [Role::Date, Role::Number, Role::Levels, Role::LeftOut].map(option).to_vec(),
         _ => [Role::Number, Role::Levels, Role::Date, Role::LeftOut, Role::Target].map(option).to_vec(),
     }
+}
+
+/// What to do about a finding, without parameters of the API: roles are changed on this page.
+fn action_in_words(finding: &Value) -> String {
+    let (action, column) = (text(&finding["action"]), text(&finding["column"]));
+    action
+        .replace(&format!("send categorical={column} or numeric={column}"), "change its role below")
+        .replace(&format!("send categorical={column}"), "treat it as codes")
+        .replace(&format!(" with ignore={column}"), "")
 }
 
 /// Changes of roles that answer a finding.

@@ -4,7 +4,7 @@ use super::model_view::{Version, VersionColumn};
 use super::{items, text};
 use crate::api::console::api_client::{ApiClient, ApiRefusal};
 use crate::api::console::backend::Backend;
-use crate::api::console::display::{ago, bytes, count, maybe_number, percent};
+use crate::api::console::display::{ago, bytes, count, maybe_number, percent, sentence};
 use crate::api::console::page::{FormFields, Frame, Section, html, segment};
 use crate::api::console::session::is_secure;
 use crate::api::http::extract::{QueryFields, VersionedModel};
@@ -143,9 +143,14 @@ struct ModelPage {
     /// (title, why it is missing).
     missing_plots: Vec<(String, String)>,
     drift: Option<DriftView>,
+    /// Whether a job could compare the version with the exact method, which nobody has done yet.
+    can_certify: bool,
     /// Where the service is, for the lines that call it.
     base: String,
 }
+
+/// Rows of requests from which on the API finds columns notable.
+const JUDGED_FROM: u64 = 100;
 
 /// What requests were about, since the version was loaded.
 struct DriftView {
@@ -176,7 +181,9 @@ impl DriftView {
             .filter(|column| column["notable"] == json!(true))
             .map(|column| format!("'{}'", text(&column["column"])))
             .collect();
-        let verdict = if notable.is_empty() {
+        let verdict = if rows < JUDGED_FROM {
+            format!("Too few rows to judge: columns are judged from {JUDGED_FROM} rows on.")
+        } else if notable.is_empty() {
             "No column stands out.".to_owned()
         } else {
             format!(
@@ -205,6 +212,10 @@ pub(in crate::api::console) async fn show(
     let described =
         if number == newest { model["latest"].clone() } else { api.get(&format!("{path}/versions/{number}")).await? };
     let guarantees = api.get(&format!("{path}/versions/{number}/guarantees")).await?;
+    let can_certify = guarantees["measured"]["exact_krr_error"].is_null() && {
+        let all = api.get(&format!("{path}/versions/{number}/guarantees?all=true")).await?;
+        all["needs_rows"]["available"] == json!(true) && items(&all["needs_rows"]["ids"]).next().is_some()
+    };
     let mut versions = Vec::new();
     for other in items(&model["versions"]).take(COMPARED) {
         let other = other["version"].as_u64().unwrap_or(1);
@@ -223,6 +234,7 @@ pub(in crate::api::console) async fn show(
         plots,
         missing_plots,
         drift,
+        can_certify,
         link: segment(&name),
         version: Version::of(&described, &guarantees),
         compared: VersionColumn::rows(&versions),
@@ -241,19 +253,23 @@ async fn plots(api: &ApiClient, path: &str) -> Result<(Vec<PlotView>, Vec<(Strin
     for plot in items(&listed["plots"]) {
         let (name, title) = (text(&plot["name"]), text(&plot["title"]));
         if let Some(reason) = plot["missing"].as_str() {
-            missing.push((title, reason.to_owned()));
+            missing.push((title, sentence(reason)));
             continue;
         }
         let cell = |value: &Value| match value {
             Value::String(text) => text.clone(),
             other => maybe_number(other),
         };
+        // Columns that are empty in every row, such as the ends of intervals of what has none, only take room.
+        let is_known = |column: usize| items(&plot["rows"]).any(|row| !row[column].is_null());
+        let known: Vec<usize> = (0..items(&plot["columns"]).count()).filter(|column| is_known(*column)).collect();
+        let cells = |row: &Value| known.iter().map(|column| cell(&row[*column])).collect();
         there.push(PlotView {
             name,
             title,
             description: text(&plot["description"]),
-            columns: items(&plot["columns"]).map(text).collect(),
-            rows: items(&plot["rows"]).take(DATA_ROWS).map(|row| items(row).map(cell).collect()).collect(),
+            columns: known.iter().map(|column| text(&plot["columns"][*column])).collect(),
+            rows: items(&plot["rows"]).take(DATA_ROWS).map(cells).collect(),
             row_count: items(&plot["rows"]).count(),
         });
     }

@@ -11,6 +11,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde_json::Value;
 
 /// Rows of each list on the page.
 const SHOWN: usize = 5;
@@ -44,7 +45,10 @@ pub(in crate::api::console) async fn show(
         .map(|item| (text(&item["name"]), text(&item["id"]), count(item["rows"].as_u64().unwrap_or(0))))
         .collect();
     let model_count = models["models"].as_array().map_or(0, Vec::len);
-    let jobs: Vec<JobRow> = items(&jobs["jobs"]).map(JobRow::of).collect();
+    // What runs comes first: it may have been submitted before others that have ended.
+    let is_running = |job: &&Value| job["status"] == "running";
+    let ended_or_waiting = items(&jobs["jobs"]).filter(|job| !is_running(job));
+    let jobs: Vec<JobRow> = items(&running["jobs"]).chain(ended_or_waiting).take(SHOWN).map(JobRow::of).collect();
     let step = match (datasets.is_empty(), model_count) {
         (true, 0) => 1,
         (false, 0) => 2,

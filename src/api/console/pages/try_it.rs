@@ -96,7 +96,7 @@ pub(in crate::api::console) async fn show(
     let (outcome, refusal) = match predicted {
         Ok(answer) => (Some(PredictionView::of(&answer["predictions"][0])), None),
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return Err(refusal),
-        Err(refusal) => (None, Some(refusal)),
+        Err(refusal) => (None, Some(without_row(refusal))),
     };
     if outcome.is_some() && !dependences.is_empty() {
         let labels = !latest["labels"].is_null();
@@ -119,6 +119,13 @@ pub(in crate::api::console) async fn show(
         refusal,
     };
     Ok(html(StatusCode::OK, &page))
+}
+
+/// A refusal with the names of columns alone, for a page that has one row.
+fn without_row(refusal: ApiRefusal) -> ApiRefusal {
+    let column = |text: &str| text.replace("/rows/0/", "");
+    let problems = refusal.problems.iter().map(|(place, detail)| (column(place), detail.clone())).collect();
+    ApiRefusal { detail: column(&refusal.detail), problems, ..refusal }
 }
 
 /// What the curves are of.

@@ -8,6 +8,7 @@ use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::Id;
 use crate::api::state::blocking;
 use crate::jobs::{JobEngine, JobKind, JobStatus, NewJob};
+use crate::plots::Size;
 use crate::training::{CompareSpec, Comparison, SpecLimits, estimate_comparison};
 use axum::extract::State;
 use axum::http::header;
@@ -52,7 +53,7 @@ pub(crate) async fn csv(State(state): State<AppState>, caller: Caller, Id(id): I
 
 /// `GET …/{id}/comparison.svg`: the same as a chart.
 pub(crate) async fn svg(State(state): State<AppState>, caller: Caller, Id(id): Id) -> Result<Response, ApiError> {
-    let svg = found(state, caller, id).await?.chart().to_svg();
+    let svg = found(state, caller, id).await?.chart().to_svg(Size::Wide);
     // Opened by itself, the chart must not be able to run or load anything.
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     Ok(([(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)], svg).into_response())

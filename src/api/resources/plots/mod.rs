@@ -17,7 +17,7 @@ use crate::api::AppState;
 use crate::api::http::error::ApiError;
 use crate::api::http::error_code::ErrorCode;
 use crate::api::http::extract::{QueryFields, VersionedModel};
-use crate::plots::Plot;
+use crate::plots::{Plot, Size};
 use crate::serving::ReadyModel;
 use crate::theory::RowAccess;
 use axum::Json;
@@ -69,7 +69,9 @@ pub(crate) async fn show(
         ApiError::new(ErrorCode::RouteNotFound, detail)
     })?;
     let parameter = plot.parameter();
-    let query = query.only(parameter.as_slice())?;
+    let of_pictures = (ending == "svg").then_some("size");
+    let query = query.only(&parameter.into_iter().chain(of_pictures).collect::<Vec<_>>())?;
+    let size = query.parsed::<Size>("size", "'wide' or 'narrow'")?.unwrap_or(Size::Wide);
     let ready = state.load(&name, version).await?;
     let rows = row_access(&state, &ready).await?;
     let made =
@@ -83,7 +85,7 @@ pub(crate) async fn show(
             // Opened by itself, the chart must not be able to run or load anything.
             let policy = "default-src 'none'; style-src 'unsafe-inline'";
             let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)];
-            (headers, made.to_svg()).into_response()
+            (headers, made.to_svg(size)).into_response()
         }
         "csv" => ([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], made.to_csv()).into_response(),
         _ => {
@@ -100,8 +102,8 @@ fn make(plot: PlotName, ready: &ReadyModel, rows: RowAccess, chosen: Option<&str
     let model = ready.predictor.model();
     match plot {
         PlotName::ErrorByFeatures => of_evidence::error_by_features(model, rows),
-        PlotName::Spectrum => of_evidence::spectrum(model),
-        PlotName::Leverage => of_evidence::leverage(model),
+        PlotName::Spectrum => of_evidence::spectrum(model, rows),
+        PlotName::Leverage => of_evidence::leverage(model, rows),
         PlotName::IntervalWidth => of_evidence::interval_width(model),
         PlotName::PredictedActual => of_held_out::predicted_against_actual(model, chosen),
         PlotName::Residuals => of_held_out::residuals(model, chosen),

@@ -1,7 +1,7 @@
 //! Plots of bounds, spectra and interval widths.
 
 use super::plot_name::{Absent, PlotName, absent};
-use crate::model::FittedModel;
+use crate::model::{FittedModel, SolverReport};
 use crate::plots::{Axis, Drawing, Plot, Scale, Spot, Trace, XyChart};
 use crate::theory::ours::certificate::COVERED_SHARE;
 use crate::theory::ours::conformal::conformal_quantile;
@@ -13,10 +13,12 @@ use serde_json::json;
 /// Shares of the targets' variance at which the planner is asked for the features that a theorem needs.
 const TARGETS: [f64; 9] = [1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4];
 
+const ONLY_RIDGE: &str = "the distance to the exact method is known for ridge regression on random features only";
+
 /// Proved, estimated and measured distance to the exact method, by the number of features.
 pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
     let Some(evidence) = model.evidence.as_ref().filter(|_| !model.is_exact()) else {
-        return absent("the distance to the exact method is known for ridge regression on random features only");
+        return absent(ONLY_RIDGE);
     };
     let features = model.report.feature_count as f64;
     let found = theory::guarantees(evidence, model.failure_probability, COVERED_SHARE, &model.circumstances(rows));
@@ -44,7 +46,16 @@ pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<
         traces.push(marks("Measured", Spot::plain(features, measured)));
     }
     if traces.is_empty() {
-        return absent("neither a bound nor an estimate applies to this version; a job of type certify may measure it");
+        let nothing = "neither a bound nor an estimate applies to this version";
+        return match (&model.report.solver, rows.obstacle()) {
+            (SolverReport::Classifier(_), _) => absent(ONLY_RIDGE),
+            (SolverReport::Ridge(_) | SolverReport::Exact(_), Some(obstacle)) => {
+                absent(&format!("{nothing}; measuring it {obstacle}"))
+            }
+            (SolverReport::Ridge(_) | SolverReport::Exact(_), None) => {
+                absent(&format!("{nothing}; a job of type certify may measure it"))
+            }
+        };
     }
     Ok(Plot::Xy(XyChart {
         title: PlotName::ErrorByFeatures.title().to_owned(),
@@ -92,8 +103,9 @@ fn planned(model: &FittedModel) -> Vec<Trace> {
     traces
 }
 
-fn profile(model: &FittedModel) -> Option<SpectralProfile> {
-    model.evidence.as_ref().map(spectral_profile)
+/// As the route of the spectrum has it: a job is offered only if the rows that it needs are there.
+fn profile(model: &FittedModel, rows: RowAccess) -> Option<SpectralProfile> {
+    model.evidence.as_ref().map(|evidence| spectral_profile(evidence).with_rows(rows))
 }
 
 /// Why a part of the spectrum is not there.
@@ -109,8 +121,8 @@ fn without(profile: Option<&SpectralProfile>, what: &str) -> Absent {
 }
 
 /// The eigenvalues by rank, and λ.
-pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
-    let profile = profile(model);
+pub(super) fn spectrum(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
+    let profile = profile(model, rows);
     let Some((eigenvalues, profile)) = profile.as_ref().and_then(|found| Some((found.eigenvalues.as_ref()?, found)))
     else {
         return Err(without(profile.as_ref(), "eigenvalues"));
@@ -143,8 +155,8 @@ pub(super) fn spectrum(model: &FittedModel) -> Result<Plot, Absent> {
 }
 
 /// The largest leverage by λ.
-pub(super) fn leverage(model: &FittedModel) -> Result<Plot, Absent> {
-    let profile = profile(model);
+pub(super) fn leverage(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
+    let profile = profile(model, rows);
     let Some(curve) = profile.as_ref().and_then(|found| found.leverage.as_ref()) else {
         return Err(without(profile.as_ref(), "leverage"));
     };

@@ -132,7 +132,7 @@ pub(super) fn roc(model: &FittedModel) -> Result<Plot, Absent> {
     let found = rankings(model)?;
     let held_out = rows_in_words(model, model.held_out.as_ref().map_or(0, |sample| sample.count(&model.head)));
     let curve = |ranking: &LabelRanking| Trace {
-        name: format!("{} ({})", shortened(&ranking.label), number(ranking.roc_area)),
+        name: format!("{} ({})", ranking.label, number(ranking.roc_area)),
         drawing: Drawing::Curve,
         spots: ranking.roc.iter().map(|(x, y)| Spot::plain(*x, *y)).collect(),
     };
@@ -156,7 +156,7 @@ pub(super) fn precision_recall(model: &FittedModel) -> Result<Plot, Absent> {
     let found = rankings(model)?;
     let held_out = rows_in_words(model, model.held_out.as_ref().map_or(0, |sample| sample.count(&model.head)));
     let curve = |ranking: &LabelRanking| Trace {
-        name: format!("{} ({})", shortened(&ranking.label), number(ranking.average_precision)),
+        name: format!("{} ({})", ranking.label, number(ranking.average_precision)),
         drawing: Drawing::Curve,
         spots: ranking.precision_recall.iter().map(|(x, y)| Spot::plain(*x, *y)).collect(),
     };
@@ -233,12 +233,6 @@ fn wilson(share: f64, n: f64) -> (f64, f64) {
     let centre = (share + square / (2.0 * n)) / (1.0 + square / n);
     let half = Z / (1.0 + square / n) * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
     ((centre - half).max(0.0), (centre + half).min(1.0))
-}
-
-/// A label that leaves room for its figure in the legend.
-fn shortened(label: &str) -> String {
-    const MOST: usize = 20;
-    if label.chars().count() <= MOST { label.to_owned() } else { label.chars().take(MOST - 1).chain(['…']).collect() }
 }
 
 /// With three digits behind the point at most.

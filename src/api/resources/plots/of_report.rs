@@ -188,6 +188,12 @@ pub(super) fn importance(model: &FittedModel) -> Result<Plot, Absent> {
     }))
 }
 
+/// From the smallest to the largest value of a trace.
+fn span(trace: &Trace) -> f64 {
+    let values = || trace.spots.iter().map(|spot| spot.y);
+    values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)
+}
+
 /// The mean prediction by the values of one column; of the first column unless one is named.
 pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> Result<Plot, Absent> {
     let Some(found) = model.explain() else { return absent(NOT_EXPLAINED) };
@@ -224,7 +230,15 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
             Trace { name: output.clone(), drawing: Drawing::Line, spots }
         };
         let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
-        let traces = curves.map(trace).collect();
+        let mut traces: Vec<Trace> = curves.map(trace).collect();
+        let description = match traces.len() {
+            all if all > XyChart::MOST_DRAWN => {
+                // Those that the column moves most come first; the picture has no room for the others.
+                traces.sort_by(|left, right| span(right).total_cmp(&span(left)));
+                format!("{description} Drawn are the {} of {all} labels that it moves most.", XyChart::MOST_DRAWN)
+            }
+            _ => description,
+        };
         let (x, y) = (axis(name), axis(shown));
         return Ok(Plot::Xy(XyChart { title, description, x, y, traces }));
     }

@@ -106,7 +106,8 @@ fn hit(page: &'static DocsFile, words: &[String]) -> Option<(usize, Hit)> {
     let above = page.text.lines().take(place + 1).filter(is_heading).last();
     let heading = above.map(|line| line.trim_start_matches('#').trim().replace('`', ""));
     let line = page.text.lines().nth(place).unwrap_or_default();
-    let excerpt = line.trim_matches(['#', '|', ' ', '-']).chars().take(200).collect();
+    let plain = line.trim_matches(['#', '|', ' ', '-']).replace("**", "").replace('`', "").replace(" | ", " · ");
+    let excerpt = plain.chars().take(200).collect();
     let count = words.iter().map(|word| lower.matches(word.as_str()).count()).sum();
     let place = heading.map(|heading| (markdown::slug(&heading), heading));
     Some((count, Hit { page: page.address, title: page.title, place, excerpt }))
