@@ -89,12 +89,17 @@ const CANNOT_SEARCH: &str = "search compares kernels at their own bandwidths, an
      kernel.bandwidth out, and use kernel gaussian, matern with nu 1.5 or 2.5, or metric none; or use learner ridge";
 
 impl TrainSpec {
-    /// Whether the rows choose the learner: where the spec says so and asks for nothing that the exact method lacks.
+    /// Whether the rows choose the learner: where the spec says so, or leaves it out of a thorough search, and asks for nothing
+    /// that the exact method lacks.
     pub(crate) fn check_open_learner(&self, spec: &Fields) -> bool {
+        let lacking = self.lacking_without_features();
+        if !spec.has("learner") {
+            let for_features = !lacking.is_empty() || spec.has("features") || spec.has("error_bars") && self.error_bars;
+            return self.effort == Effort::Thorough && !for_features && self.can_search_exactly();
+        }
         if !spec.says("learner", "search") {
             return false;
         }
-        let lacking = self.lacking_without_features();
         for name in &lacking {
             spec.problem(name, NEEDS_FEATURES.into());
         }
@@ -165,6 +170,14 @@ mod tests {
             (json!({"learner": "search", "error_bars": false, "lambda": 1e-4}), true),
             (json!({"learner": "search", "effort": "thorough", "kernel": {"name": "matern", "nu": 2.5}}), true),
             (json!({"learner": "search", "kernel": {"name": "laplace", "metric": "none"}}), true),
+            (json!({"effort": "thorough"}), true),
+            (json!({"effort": "thorough", "error_bars": false, "lambda": 1e-4}), true),
+            (json!({"effort": "thorough", "learner": "ridge"}), false),
+            (json!({"effort": "thorough", "features": {"count": 64}}), false),
+            (json!({"effort": "thorough", "error_bars": true}), false),
+            (json!({"effort": "thorough", "updatable": true}), false),
+            (json!({"effort": "thorough", "design_fraction": 0.2}), false),
+            (json!({"effort": "thorough", "kernel": {"bandwidth": 2.0}}), false),
         ] {
             let spec = TrainSpec::check("", Some(&raw), LIMITS).unwrap();
             assert_eq!(spec.open.learner, open, "{raw}");

@@ -68,7 +68,7 @@ const CHOICES: [(&str, &str, &str, Options); 7] = [
         &[
             ("", "Balanced: a search on a sample of the rows (default)"),
             ("fast", "Fast: the Gaussian kernel, and no search but for λ"),
-            ("thorough", "Thorough: a longer search, and more features"),
+            ("thorough", "Thorough: a longer search, more features, and the exact method where it is better"),
         ],
     ),
     (
