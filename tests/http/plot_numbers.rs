@@ -39,7 +39,7 @@ fn numbers(rows: usize) -> String {
 fn labels(rows: usize) -> String {
     let row = |i: usize| {
         let [u, v] = [0.618_034, 0.754_878].map(|step| (i as f64 * step).fract());
-        let is_high = (u + v > 1.0) != (i % 11 == 0);
+        let is_high = (u + v > 1.0) != i.is_multiple_of(11);
         format!("{u:.5},{v:.5},{i},{}\n", if is_high { "high" } else { "low" })
     };
     std::iter::once("u,v,t,kind\n".to_owned()).chain((0..rows).map(row)).collect()
@@ -74,7 +74,9 @@ async fn every_plot_has_the_numbers_of_the_api_in_every_form() {
         let (mut inputs, truths) = rows_of(table);
         let by_time = model == "kinds";
         if by_time {
-            inputs.iter_mut().for_each(|row| drop(row.as_array_mut().unwrap().pop()));
+            for row in &mut inputs {
+                row.as_array_mut().unwrap().pop();
+            }
         }
         let held_out = by_time.then(|| truths.len() * 4 / 5..truths.len());
         let known = Known { service: &service, model, inputs, truths, held_out };
@@ -170,9 +172,10 @@ impl Known<'_> {
             "metric-by-round" => metric(rows, &report["metric"]["rounds"]),
             "learning-curve" => {
                 let found = &report["learning_curve"]["points"];
-                let errors = match report["validation_accuracy"].is_null() {
-                    true => points(found, "training_rows", "mse"),
-                    false => points(found, "training_rows", "accuracy").iter().map(|(x, y)| (*x, 1.0 - y)).collect(),
+                let errors = if report["validation_accuracy"].is_null() {
+                    points(found, "training_rows", "mse")
+                } else {
+                    points(found, "training_rows", "accuracy").iter().map(|(x, y)| (*x, 1.0 - y)).collect()
                 };
                 assert_eq!(series(rows, "Held-out error"), errors);
             }
@@ -226,9 +229,10 @@ impl Known<'_> {
         assert_eq!(json!(drawn.len()), report["validation_rows"]);
         for row in drawn {
             let [x, y] = [number(&row[1]), number(&row[2])];
-            let is_it = |(answer, truth): (&Value, &Value)| match plot {
-                "residuals" => near(x, number(&answer["value"])) && near(y, number(truth) - number(&answer["value"])),
-                _ => {
+            let is_it = |(answer, truth): (&Value, &Value)| {
+                if plot == "residuals" {
+                    near(x, number(&answer["value"])) && near(y, number(truth) - number(&answer["value"]))
+                } else {
                     let ends = [&answer["interval"]["low"], &answer["interval"]["high"]].map(number);
                     x == number(truth)
                         && near(y, number(&answer["value"]))
@@ -243,14 +247,13 @@ impl Known<'_> {
     /// The share of held-out rows whose interval or label set at that level has the truth.
     async fn coverage(&self, rows: &[Vec<Value>], report: &Value) {
         let levels = series(rows, "Measured");
-        let held_out: Vec<usize> = match &self.held_out {
-            Some(range) => range.clone().collect(),
-            None => {
-                let known = self.get("/plots/predicted-actual.json").await;
-                let known = known["rows"].as_array().unwrap();
-                let actual = |truth: &Value| known.iter().any(|row| row[0] == "Held-out rows" && row[1] == *truth);
-                (0..self.truths.len()).filter(|index| actual(&self.truths[*index])).collect()
-            }
+        let held_out: Vec<usize> = if let Some(range) = &self.held_out {
+            range.clone().collect()
+        } else {
+            let known = self.get("/plots/predicted-actual.json").await;
+            let known = known["rows"].as_array().unwrap();
+            let actual = |truth: &Value| known.iter().any(|row| row[0] == "Held-out rows" && row[1] == *truth);
+            (0..self.truths.len()).filter(|index| actual(&self.truths[*index])).collect()
         };
         assert_eq!(json!(held_out.len()), report["validation_rows"]);
         assert!(number(&report["calibration_rows"]) > 0.0 && levels.len() >= 8, "{levels:?}");
@@ -334,13 +337,14 @@ impl Known<'_> {
 
 fn lambda_path(rows: &[Vec<Value>], report: &Value) {
     let path = &report["lambda_path"];
-    let fields = match report["validation_accuracy"].is_null() {
-        true => vec![
+    let fields = if report["validation_accuracy"].is_null() {
+        vec![
             ("Leave-one-out error", "loo_mse"),
             ("Training error", "training_mse"),
             ("Generalised cross-validation", "gcv"),
-        ],
-        false => vec![("Validation loss", "validation_loss")],
+        ]
+    } else {
+        vec![("Validation loss", "validation_loss")]
     };
     for (name, field) in fields {
         assert_eq!(series(rows, name), points(path, "lambda", field), "{name}");
