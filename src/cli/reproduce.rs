@@ -11,9 +11,8 @@ use std::time::Instant;
 /// Experiment, tables and outputs of `bochner reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
-    /// wang-rate, wang-tightness, wang-lower, rudi-rates, elss, elss-lambda, elss-scores, few-labels, avron-delta,
-    /// avron-preconditioner, avron-capped, li-features, or all.
-    #[arg(value_parser = parse_experiments)]
+    /// One of the experiments, or all.
+    #[arg(value_parser = parse_experiments, help = format!("{}, or all", names()))]
     experiment: ChosenExperiments,
 
     /// Folder with the public tables, as NAME.csv.gz with the target in the column 'target'.
@@ -50,10 +49,14 @@ fn parse_experiments(text: &str) -> Result<ChosenExperiments, String> {
         return Ok(ChosenExperiments(Experiment::ALL.iter().map(|(_, experiment)| *experiment).collect()));
     }
     let found = Experiment::ALL.iter().find(|(name, _)| *name == text);
-    let names = || Experiment::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     found
         .map(|(_, experiment)| ChosenExperiments(vec![*experiment]))
         .ok_or_else(|| format!("must be all or one of {}", names()))
+}
+
+/// The names of all experiments, in one line.
+fn names() -> String {
+    Experiment::ALL.map(|(name, _)| name).join(", ")
 }
 
 /// Runs the experiments one after the other and prints what each found.
