@@ -1,9 +1,9 @@
 //! The kind of a column, decided by all its cells, with what to say about it.
 
 use super::identifiers::{FEWEST_ROWS, has_identifying_name, nearly_all_distinct};
+use super::number_statistics::{CountedCells, NumberStatistics};
 use super::profile::Profile;
 use super::questions::date_target;
-use super::tally::{CountedCells, Tally};
 use super::{ColumnOptions, Intent};
 use crate::dataset::quality::{Finding, FindingCode};
 use crate::dataset::{Column, ColumnKind, ColumnReading, DatasetError, DateOrder, LeftOut};
@@ -138,11 +138,11 @@ impl Profile {
     }
 
     fn truth_values(&self, name: &str) -> (Column, Vec<Finding>) {
-        let mut tally = Tally::new(self.limit);
+        let mut statistics = NumberStatistics::new(self.limit);
         for index in 0..self.truths.count {
-            tally.add(f64::from(u8::from(index < self.true_count)));
+            statistics.add(f64::from(u8::from(index < self.true_count)));
         }
-        let mut column = self.column(name, ColumnKind::Boolean, Some(&tally));
+        let mut column = self.column(name, ColumnKind::Boolean, Some(&statistics));
         column.reading.counts = vec![self.truths.count - self.true_count, self.true_count];
         (column, self.word_findings(name))
     }
@@ -302,19 +302,19 @@ impl Profile {
     }
 
     /// A column with these statistics; words for "missing" count as missing.
-    fn column(&self, name: &str, kind: ColumnKind, tally: Option<&Tally>) -> Column {
-        let seen = |value: fn(&Tally) -> f64| tally.filter(|tally| tally.count > 0).map(value);
+    fn column(&self, name: &str, kind: ColumnKind, statistics: Option<&NumberStatistics>) -> Column {
+        let seen = |value: fn(&NumberStatistics) -> f64| statistics.filter(|seen| seen.count > 0).map(value);
         Column {
             name: name.to_owned(),
             kind,
             levels: Vec::new(),
             missing: self.missing + self.words.count,
-            distinct: tally.map_or(0, Tally::distinct),
-            distinct_is_lower_bound: tally.is_some_and(Tally::distinct_is_lower_bound),
-            min: seen(|tally| tally.min),
-            max: seen(|tally| tally.max),
-            mean: seen(|tally| tally.mean),
-            std: seen(Tally::std),
+            distinct: statistics.map_or(0, NumberStatistics::distinct),
+            distinct_is_lower_bound: statistics.is_some_and(NumberStatistics::distinct_is_lower_bound),
+            min: seen(|statistics| statistics.min),
+            max: seen(|statistics| statistics.max),
+            mean: seen(|statistics| statistics.mean),
+            std: seen(NumberStatistics::std),
             reading: ColumnReading {
                 notation: self.notation.clone(),
                 examples: self.examples.clone(),

@@ -7,7 +7,7 @@ mod text_rows;
 mod options;
 
 /// Counts and moments of numbers.
-mod tally;
+mod number_statistics;
 
 /// What was seen of a column.
 mod profile;

@@ -1,6 +1,6 @@
 //! What was seen of a column, cell by cell.
 
-use super::tally::{CountedCells, Tally};
+use super::number_statistics::{CountedCells, NumberStatistics};
 use super::{Intent, TextRows};
 use crate::dataset::cells::{Form, Guess, Unit, read_compact};
 use crate::dataset::quality::RowSample;
@@ -26,7 +26,7 @@ pub(super) struct Profile {
     pub(super) missing: u64,
     /// Words that are missing among values and levels among texts.
     pub(super) words: CountedCells,
-    pub(super) numbers: Tally,
+    pub(super) numbers: NumberStatistics,
     pub(super) number_cells: CountedCells,
     pub(super) zero_led: CountedCells,
     pub(super) too_long: CountedCells,
@@ -38,8 +38,8 @@ pub(super) struct Profile {
     /// Those that are `true` or `false` in full.
     pub(super) plain_truths: u64,
     pub(super) dates: CountedCells,
-    pub(super) month_first: Tally,
-    pub(super) day_first: Tally,
+    pub(super) month_first: NumberStatistics,
+    pub(super) day_first: NumberStatistics,
     /// Dates that are another day when day and month change places.
     pub(super) ambiguous: u64,
     pub(super) has_time: bool,
@@ -68,7 +68,7 @@ impl Profile {
             intent,
             missing: 0,
             words: CountedCells::default(),
-            numbers: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
+            numbers: NumberStatistics::new(limit.min(NUMBERS_AS_LEVELS)),
             number_cells: CountedCells::default(),
             zero_led: CountedCells::default(),
             too_long: CountedCells::default(),
@@ -78,8 +78,8 @@ impl Profile {
             true_count: 0,
             plain_truths: 0,
             dates: CountedCells::default(),
-            month_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
-            day_first: Tally::new(limit.min(NUMBERS_AS_LEVELS)),
+            month_first: NumberStatistics::new(limit.min(NUMBERS_AS_LEVELS)),
+            day_first: NumberStatistics::new(limit.min(NUMBERS_AS_LEVELS)),
             ambiguous: 0,
             has_time: false,
             texts: CountedCells::default(),
@@ -196,7 +196,7 @@ impl Profile {
     }
 
     /// The numbers of a column of dates in the order that is decided.
-    pub(super) fn instants(&self, order: DateOrder) -> &Tally {
+    pub(super) fn instants(&self, order: DateOrder) -> &NumberStatistics {
         match order {
             DateOrder::MonthFirst => &self.month_first,
             DateOrder::DayFirst => &self.day_first,

@@ -1,7 +1,7 @@
 //! What an upload asks when the cells of a column do not decide: which cells, and the parameter that decides.
 
+use super::number_statistics::CountedCells;
 use super::profile::Profile;
-use super::tally::CountedCells;
 use crate::dataset::{DatasetError, DecimalMark};
 
 impl Profile {

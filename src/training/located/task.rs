@@ -2,7 +2,7 @@
 
 use super::hash_split::HashSplit;
 use super::task_function::{TaskInputs, TaskMap};
-use crate::dataset::{ColumnKind, InputColumn, Notation, Part, Roles};
+use crate::dataset::{ColumnKind, InputColumn, Part, Roles};
 use crate::features::Precision;
 use crate::solver::{GramGrid, InstructionSet, Width};
 use crate::training::TrainError;
@@ -153,13 +153,7 @@ impl PassTask {
 
     /// Every input column, whose cells are numbers already.
     pub(super) fn input_columns(&self) -> Vec<InputColumn> {
-        let column = |&index: &usize| InputColumn {
-            name: self.columns[index].clone(),
-            kind: ColumnKind::Numeric,
-            levels: Vec::new(),
-            notation: Notation::default(),
-            signs: None,
-        };
+        let column = |&index: &usize| InputColumn::plain(&self.columns[index], ColumnKind::Numeric, &[]);
         self.roles().inputs.iter().map(column).collect()
     }
 

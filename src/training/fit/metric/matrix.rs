@@ -170,19 +170,13 @@ fn text_groups(encoding: &Encoding) -> Vec<std::ops::Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{ColumnKind, InputColumn, Notation};
+    use crate::dataset::{ColumnKind, InputColumn};
     use crate::features::{Kernel, MapKind, Sampling};
     use ndarray::array;
 
     /// Two numbers, one text column of two levels, and a number that never varies.
     fn inputs() -> InputPipeline {
-        let column = |name: &str, kind, levels: &[&str]| InputColumn {
-            name: name.into(),
-            kind,
-            levels: levels.iter().map(|&level| level.into()).collect(),
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = InputColumn::plain;
         let columns = vec![
             column("a", ColumnKind::Numeric, &[]),
             column("b", ColumnKind::Numeric, &[]),

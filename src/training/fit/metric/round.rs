@@ -282,7 +282,7 @@ impl<'a> RoundRows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{ColumnKind, Encoding, InputColumn, Notation, Roles, RowsInMemory, Scaling, ScalingRule};
+    use crate::dataset::{ColumnKind, Encoding, InputColumn, Roles, RowsInMemory, Scaling, ScalingRule};
     use crate::training::rows::parted_rows::PartedRows;
     use crate::training::{SpecLimits, Unwatched};
     use serde_json::json;
@@ -308,13 +308,7 @@ mod tests {
     fn gradient_products_are_those_of_differences() {
         let table = table();
         let run = run(&table);
-        let column = |name: &str| InputColumn {
-            name: name.into(),
-            kind: ColumnKind::Numeric,
-            levels: vec![],
-            signs: None,
-            notation: Notation::default(),
-        };
+        let column = |name: &str| InputColumn::plain(name, ColumnKind::Numeric, &[]);
         let encoding = Encoding { columns: ["a", "b", "c"].map(column).to_vec() };
         let (moments, targets) = run.moments(&encoding, Part::Training).unwrap();
         let scaling = Scaling::fit(ScalingRule::Standard, &moments);

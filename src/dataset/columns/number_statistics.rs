@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 /// Running statistics of the numbers of a column.
-pub(super) struct Tally {
+pub(super) struct NumberStatistics {
     pub(super) count: u64,
     /// Distinct numbers as bits, up to the limit.
     distinct: HashSet<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Tally {
     cubes: f64,
 }
 
-impl Tally {
+impl NumberStatistics {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             count: 0,
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn moments_are_those_of_two_passes() {
         let numbers = [1.0, 4.0, -2.5, 10.0, 4.0, 0.25];
-        let mut tally = Tally::new(100);
+        let mut statistics = NumberStatistics::new(100);
         for number in numbers {
-            tally.add(number);
+            statistics.add(number);
         }
         let mean = numbers.iter().sum::<f64>() / 6.0;
         let moment = |power| numbers.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / 6.0;
-        assert!((tally.mean - mean).abs() < 1e-12 && (tally.std() - moment(2).sqrt()).abs() < 1e-12);
-        assert!((tally.skewness() - moment(3) / moment(2).powf(1.5)).abs() < 1e-12);
-        assert_eq!((tally.distinct(), tally.repeats, tally.all_integers), (5, 1, false));
+        assert!((statistics.mean - mean).abs() < 1e-12 && (statistics.std() - moment(2).sqrt()).abs() < 1e-12);
+        assert!((statistics.skewness() - moment(3) / moment(2).powf(1.5)).abs() < 1e-12);
+        assert_eq!((statistics.distinct(), statistics.repeats, statistics.all_integers), (5, 1, false));
     }
 }
