@@ -26,7 +26,7 @@ const MOST_WORDS: usize = 3;
 const LONGEST_WORDS: usize = 300;
 
 /// Time for a session to end by itself.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 
 /// How a session is started.
 #[derive(Debug, Clone)]
@@ -99,19 +99,22 @@ impl SparkDriver {
         let mut child = command.spawn().map_err(|error| {
             TrainError::Engine(format!("{} cannot be started: {error}; set --spark-python", options.python.display()))
         })?;
-        let (requests, output) = (child.stdin.take(), child.stdout.take());
+        let (requests, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (sender, answers) = channel();
-        // Ends with the output of the child.
-        std::thread::spawn(move || {
+        let last_words = Arc::default();
+        let words = Arc::clone(&last_words);
+        // Dropped, and the child ended, if a thread cannot be started. The threads end with the output of the child.
+        let driver = Self { child, requests, answers, last_words };
+        on_a_thread("bochner-spark-answers", move || {
             let lines = output.map(|output| BufReader::new(output).lines().map_while(Result::ok));
             lines.into_iter().flatten().all(|line| sender.send(line).is_ok());
-        });
-        let last_words = Arc::default();
-        if let Some(errors) = child.stderr.take() {
-            let words = Arc::clone(&last_words);
-            std::thread::spawn(move || pass_on(errors, &words));
-        }
-        Ok(Self { child, requests, answers, last_words })
+        })?;
+        on_a_thread("bochner-spark-words", move || {
+            if let Some(errors) = errors {
+                pass_on(errors, &words);
+            }
+        })?;
+        Ok(driver)
     }
 
     pub(super) fn send(&mut self, request: &Value) -> Result<(), TrainError> {
@@ -180,11 +183,18 @@ fn pass_on(errors: ChildStderr, last_words: &Mutex<VecDeque<String>>) {
     }
 }
 
+fn on_a_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TrainError> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread
+        .map(drop)
+        .map_err(|error| TrainError::Engine(format!("no thread could be started for the Spark session: {error}")))
+}
+
 impl Drop for SparkDriver {
     /// Executors, and what they started, end with the session.
     fn drop(&mut self) {
         drop(self.requests.take());
-        let given_up = Instant::now() + FAREWELL;
+        let given_up = Instant::now() + SHUTDOWN_GRACE;
         while Instant::now() < given_up {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 return;
