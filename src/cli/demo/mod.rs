@@ -157,7 +157,8 @@ impl Tour {
         for advice in summary["advice"].as_array().into_iter().flatten() {
             let _ = writeln!(text, "{}", paragraph("   ", &format!("next: {}", plain(advice))));
         }
-        let _ = write!(text, "\n   {}/models/bicycles shows it with pictures, versions and aliases", self.base);
+        let link = format!("{}/models/bicycles shows it with pictures, versions and aliases", self.base);
+        let _ = write!(text, "\n{}", paragraph("   ", &link));
         say(&text)
     }
 
