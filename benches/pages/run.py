@@ -1,4 +1,5 @@
-"""The pages of the console with 1,000 models and 10,000 jobs: milliseconds of each, median and worst of some requests.
+"""The pages of the console with 1,000 models and 10,000 jobs: milliseconds of each, median and worst of some requests, and the
+processor time of one, which does not depend on what else the machine does.
 
     python3 benches/pages/run.py --binary target/release/bochner [--models 1000] [--jobs 10000] [--requests 20]
 
@@ -36,8 +37,13 @@ def service(binary, folder):
         assert answer.status < 400, f"{method} {path}: {answer.status} {content[:500]}"
         return content
 
+    def processor():
+        """Seconds of processor time so far, in all threads."""
+        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     try:
-        yield ask
+        yield ask, processor
     finally:
         connection.close()
         process.terminate()
@@ -48,7 +54,7 @@ def service(binary, folder):
 
 def fill(binary, folder, models, jobs):
     """A store of many models and jobs; gives the id of the dataset and of one job."""
-    with service(binary, folder) as ask:
+    with service(binary, folder) as (ask, _):
         table = (ROOT / "examples" / "houses.csv").read_bytes()
         ask("POST", "/api/v1/datasets?name=houses&target=price", table, content_type="text/csv")
         spec = {"effort": "fast", "features": {"count": 128}, "explanations": True}
@@ -84,18 +90,19 @@ def main():
         pages = ["/", "/datasets", f"/datasets/{dataset}", "/train", f"/train?dataset={dataset}&model=m", "/jobs", f"/jobs/{job}"]
         pages += ["/models", "/models?q=model-09", "/models/houses", "/models/houses/try", "/docs", "/docs/guarantees", "/docs?q=interval"]
         slow = []
-        with service(given.binary.resolve(), folder) as ask:
+        with service(given.binary.resolve(), folder) as (ask, processor):
             for page in pages:
                 ask("GET", page)  # loads the model, if the page is about one
-                times = []
+                times, before = [], processor()
                 for _ in range(given.requests):
                     start = time.perf_counter()
                     size = len(ask("GET", page))
                     times.append(1000 * (time.perf_counter() - start))
+                used = 1000 * (processor() - before) / given.requests
                 median = statistics.median(times)
                 slow += [page] if median >= LIMIT else []
                 shown = page.replace(dataset, "ID").replace(job, "ID")
-                print(f"{shown:32} median {median:7.1f} ms  best {min(times):7.1f}  worst {max(times):7.1f}  {size / 1024:6.0f} KiB")
+                print(f"{shown:32} median {median:7.1f} ms  best {min(times):7.1f}  worst {max(times):7.1f}  processor {used:6.1f}  {size / 1024:6.0f} KiB")
         if slow:
             raise SystemExit(f"slower than {LIMIT} ms: {', '.join(slow)}")
 

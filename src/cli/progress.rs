@@ -28,7 +28,7 @@ impl ProgressLine {
     pub(super) fn start(unit: &'static str, total: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-            let template = format!("{{bar:40}} {{percent:>3}}%  {{pos}} of {{len}} {unit}, about {{eta}} left");
+            let template = format!("{{bar:25}} {{percent:>3}}%  {{pos}} of {{len}} {unit}, about {{eta}} left");
             bar.with_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         if let Some(bar) = &bar {
@@ -48,9 +48,9 @@ impl ProgressLine {
 
     /// How far a job of a service is, by its own account: its part, what it is at, and the seconds that are left.
     pub(super) fn show(&self, fraction: f64, stage: &str, left: Option<f64>) {
-        let left = left.map(|left| format!(", about {left:.0} s left")).unwrap_or_default();
+        let left = left.filter(|left| *left >= 1.0).map(|left| format!(", about {left:.0} s left")).unwrap_or_default();
         if let Some(bar) = &self.bar {
-            if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3}%  {msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}%  {msg}") {
                 bar.set_style(style);
             }
             bar.set_message(format!("{stage}{left}"));
@@ -115,7 +115,7 @@ impl CountLine {
     pub(super) fn start(unit: &'static str, with_bar: bool) -> Self {
         let bar = (with_bar && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let template = format!("{{bar:40}} {{percent:>3}}%  {{pos}} of {{len}} {unit}, about {{eta}} left");
+            let template = format!("{{bar:25}} {{percent:>3}}%  {{pos}} of {{len}} {unit}, about {{eta}} left");
             bar.with_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         Self { bar, unit, printed: AtomicUsize::new(0), started: Instant::now() }
@@ -187,7 +187,7 @@ impl StageLine {
     pub(super) fn start() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(Self::PARTS as u64), ProgressDrawTarget::stderr());
-            let template = "{msg:10} {bar:40} {percent:>3}%, about {eta} left in this stage, {elapsed} in all";
+            let template = "{msg:10} {bar:20} {percent:>3}%, about {eta} left in this stage, {elapsed} in all";
             bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         let stop = Arc::new(AtomicBool::new(false));

@@ -88,7 +88,7 @@ const WIDE: Canvas = Canvas {
 const NARROW: Canvas = Canvas {
     width: 400.0,
     height: 400.0,
-    left: 92.0,
+    left: 99.0,
     right: 386.0,
     top: 112.0,
     bottom: 340.0,

@@ -1,6 +1,7 @@
 """The console as a person uses it, in Debian's Chromium."""
 
 import base64
+import json
 import os
 import pathlib
 import time
@@ -147,6 +148,28 @@ def walk(driver, address, script=True):
         wait(driver, lambda d: d.find_element(By.CLASS_NAME, "answer").text != before)
 
 
+def ask(address, path, body, media_type="application/json"):
+    """What the API answers to a request that waits for its job."""
+    headers = {"content-type": media_type, "prefer": "wait=600"}
+    with urllib.request.urlopen(urllib.request.Request(address + path, body.encode(), headers), timeout=660) as answer:
+        return json.load(answer)
+
+
+def long_names(address):
+    """Pages of a table with names of 60 letters and targets in very different units, and of a model of all targets."""
+    inputs = [f"measured concentration of a substance, in mg per litre, no. {index:02}"[-60:] for index in range(4)]
+    targets = ["a target whose name goes on and on until it has sixty letters", "second_target_without_any_space_in_its_name_of_sixty_letters_", "<b>"]
+    rows = [[(index * step) % 1 for step in (0.618, 0.755, 0.57, 0.414)] for index in range(200)]
+    cells = [[*row, 4e6 * row[0] - 2e6, 1e-5 * row[1] * row[2], row[3]] for row in rows]
+    lines = [[f'"{name}"' for name in inputs + targets], *[[f"{cell:.6g}" for cell in row] for row in cells]]
+    chosen = urllib.parse.quote(",".join(targets))
+    table = ask(address, f"/api/v1/datasets?name=long&target={chosen}", "\n".join(map(",".join, lines)), "text/csv")
+    spec = {"effort": "fast", "features": {"count": 32}, "explanations": True, "learning_curve": True}
+    job = ask(address, "/api/v1/jobs", json.dumps({"model": "W" * 64, "dataset": table["id"], "spec": spec}))
+    assert job["status"] == "succeeded", job
+    return [f"/datasets/{table['id']}", f"/models/{'W' * 64}", f"/models/{'W' * 64}/try"]
+
+
 def check_quiet(driver, address):
     assert complaints(driver) == []
     elsewhere = [url for url in hosts(driver) if not url.startswith((address, "data:", "chrome:", "about:"))]
@@ -239,7 +262,7 @@ def test_every_page_can_be_read_by_everybody(service, dark):
         dataset = driver.current_url
         train(driver, service, name)
         job = next(item for item in reversed(hosts(driver)) if "/jobs/job" in item and not item.endswith("/events"))
-        pages = [*PAGES, dataset, job, f"/train?dataset={dataset.rsplit('/', 1)[1]}", f"/models/{name}", f"/models/{name}/try", "/docs/guarantees"]
+        pages = [*PAGES, dataset, job, f"/train?dataset={dataset.rsplit('/', 1)[1]}", f"/models/{name}", f"/models/{name}/try", "/docs/guarantees", *long_names(service)]
         for width in (360, 1440):
             for page in pages:
                 driver.get(page if page.startswith("http") else service + page)

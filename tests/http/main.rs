@@ -16,6 +16,7 @@ mod compression;
 mod conditional;
 mod connections;
 mod console;
+mod console_readers;
 mod contract;
 mod cors;
 mod crashes;

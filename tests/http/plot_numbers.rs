@@ -150,6 +150,8 @@ impl Known<'_> {
                 let spectrum = self.get("/spectrum").await;
                 if plot == "leverage" {
                     let found = points(&spectrum["leverage"]["points"], "lambda", "largest");
+                    let dimension = points(&spectrum["effective_dimension"]["grid"], "lambda", "dimension");
+                    assert_eq!(series(rows, "Effective dimension"), dimension);
                     return assert_eq!(series(rows, "Largest leverage"), found);
                 }
                 assert_eq!(series(rows, "Eigenvalues"), points(&spectrum["eigenvalues"]["values"], "rank", "value"));

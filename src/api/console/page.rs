@@ -6,8 +6,9 @@ use super::backend::Backend;
 use super::session::{has_token, key_of};
 use askama::Template;
 use axum::Form;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -34,6 +35,8 @@ pub(super) enum Section {
     Jobs,
     Models,
     Docs,
+    /// The page to enter a key, from which nothing else can be reached.
+    Login,
     None,
 }
 
@@ -121,7 +124,23 @@ impl IntoResponse for ApiRefusal {
             return Redirect::to("/login").into_response();
         }
         let frame = Frame::bare(&self.title, Section::None, String::new());
-        html(self.status, &ErrorPage { frame, refusal: self })
+        let refusal = self.clone();
+        let mut response = html(self.status, &ErrorPage { frame, refusal: self });
+        response.extensions_mut().insert(refusal);
+        response
+    }
+}
+
+/// Gives pages about refusals the frame of their reader: the name of the key, the way to sign out, and no link that this key
+/// may not follow.
+pub(super) async fn frame_refusals(State(backend): State<Backend>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let Ok(api) = ApiClient::from_request_parts(&mut parts, &backend).await;
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    let Some(refusal) = response.extensions_mut().remove::<ApiRefusal>() else { return response };
+    match Frame::load(&api, &backend, &refusal.title, Section::None).await {
+        Ok(frame) => html(refusal.status, &ErrorPage { frame, refusal }),
+        Err(_) => response,
     }
 }
 

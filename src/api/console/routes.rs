@@ -8,6 +8,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::request::Parts;
 use axum::http::{Method, header};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 /// Paths under which forms of the console are posted.
@@ -40,6 +41,7 @@ pub(in crate::api) fn routes(backend: Backend) -> Router<AppState> {
         .route("/models/{model}/try", get(try_it::show))
         .route("/docs", get(docs::index))
         .route("/docs/{page}", get(docs::show))
+        .layer(from_fn_with_state(backend.clone(), page::frame_refusals))
         .route("/assets/{file}", get(assets::serve))
         .with_state(backend)
 }

@@ -36,11 +36,22 @@ pub(super) fn cookie(key: Option<&str>, secure: bool) -> HeaderValue {
     HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("")) // a plain key is always valid
 }
 
-/// Whether the reader came by TLS, here or at a proxy: a browser then says so in `Origin`.
+/// Whether the reader came by TLS, here or at a proxy.
 pub(super) fn is_secure(backend: &Backend, headers: &HeaderMap) -> bool {
-    let origin = headers.get(header::ORIGIN);
-    backend.state.config.access.tls_certificate.is_some()
-        || origin.is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+    backend.state.config.access.tls_certificate.is_some() || is_secure_at_proxy(headers)
+}
+
+/// A browser says so in `Origin`, which only forms have. Without TLS it sends no `Sec-Fetch-Site` but to its own machine.
+fn is_secure_at_proxy(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let end = if host.starts_with('[') { host.find(']').map(|end| end + 1) } else { host.find(':') };
+    let name = &host[..end.unwrap_or(host.len())];
+    let is_own_machine =
+        name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.") || name == "[::1]";
+    match headers.get(header::ORIGIN) {
+        Some(origin) => origin.as_bytes().starts_with(b"https://"),
+        None => headers.contains_key("sec-fetch-site") && !is_own_machine,
+    }
 }
 
 /// Refuses a form that does not come from a page of this very origin, by what browsers say and scripts cannot.
@@ -108,6 +119,26 @@ mod tests {
         for none in ["bochner_key=", "bochner_key=a b", "bochner_key=\"x\"", "other=1", "xbochner_key=1"] {
             headers.insert(header::COOKIE, HeaderValue::from_str(none).unwrap());
             assert_eq!(key_of(&headers), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn tls_at_a_proxy_is_seen_by_what_browsers_send() {
+        let secure = |host: &'static str, pair: Option<(&'static str, &'static str)>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            if let Some((name, value)) = pair {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
+            is_secure_at_proxy(&headers)
+        };
+        assert!(secure("models.example", Some(("sec-fetch-site", "none"))));
+        assert!(secure("models.example:8443", Some(("origin", "https://models.example:8443"))));
+        assert!(
+            !secure("models.example", None) && !secure("models.example", Some(("origin", "http://models.example")))
+        );
+        for own in ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "[::1]", "a.localhost"] {
+            assert!(!secure(own, Some(("sec-fetch-site", "none"))), "{own}");
         }
     }
 

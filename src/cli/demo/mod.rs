@@ -20,6 +20,9 @@ use std::time::Duration;
 use table::{MORNING, NIGHT, ROWS, TARGET, made_table};
 use tokio::net::TcpListener;
 
+/// Letters of a line: a terminal has at least 80.
+const WIDTH: usize = 79;
+
 /// How often the job is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -59,10 +62,11 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, String> {
     let tour = Tour { client: DemoClient { address }, base: format!("http://{address}") };
     let outcome = tour.walk(arguments.seed);
     if outcome.is_ok() && !arguments.exit {
-        say(&format!(
-            "\nThe console is at {}. Ctrl-C ends the service and removes its folder; `bochner serve` keeps what you make.",
+        let text = format!(
+            "The console is at {}. Ctrl-C ends the service and removes its folder; `bochner serve` keeps what you make.",
             tour.base
-        ))?;
+        );
+        say(&format!("\n{}", paragraph("", &text)))?;
         runtime.block_on(async { tokio::signal::ctrl_c().await }).map_err(|error| error.to_string())?;
     }
     app.stop_being_ready();
@@ -96,16 +100,17 @@ impl Tour {
         let findings: Vec<&Value> = dataset["quality"]["findings"].as_array().into_iter().flatten().collect();
         let _ = writeln!(text, "\n   Quality: {}", if findings.is_empty() { "nothing found" } else { "see below" });
         for finding in findings {
-            let _ = writeln!(text, "   {}: {}", plain(&finding["column"]), plain(&finding["detail"]));
+            let found = format!("{}: {}", plain(&finding["column"]), plain(&finding["detail"]));
+            let _ = writeln!(text, "{}", paragraph("   ", &found));
         }
         let _ = write!(text, "   {}/datasets/{}", self.base, plain(&dataset["id"]));
         say(&text)
     }
 
     fn train(&self) -> Result<(), String> {
-        say(
-            "\n2. Train kernel ridge regression on random features. Every setting has a default; here, 256 features.\n",
-        )?;
+        let text =
+            "2. Train kernel ridge regression on random features. Every setting has a default; here, 256 features.";
+        say(&format!("\n{}\n", paragraph("", text)))?;
         let request = r#"{"model":"bicycles","dataset":"bicycles","spec":{"effort":"fast","features":{"count":256},"explanations":true}}"#;
         let job = self.client.post("/api/v1/jobs", "application/json", request)?;
         let path = format!("/api/v1/jobs/{}", plain(&job["id"]));
@@ -143,16 +148,17 @@ impl Tour {
     fn read_the_verdict(&self) -> Result<(), String> {
         let found = self.client.get("/api/v1/models/bicycles/guarantees")?;
         let summary = &found["summary"];
-        let mut text = format!("\n3. The verdict\n\n   {}\n", plain(&summary["verdict"]));
+        let mut text = format!("\n3. The verdict\n\n{}\n\n", paragraph("   ", &plain(&summary["verdict"])));
         for kind in ["proved", "estimated"] {
             for (id, words) in summary[kind].as_object().into_iter().flatten() {
-                let _ = writeln!(text, "   {kind}: {} [{id}]", plain(words));
+                let _ = writeln!(text, "{}", paragraph("   ", &format!("{kind}: {} [{id}]", plain(words))));
             }
         }
         for advice in summary["advice"].as_array().into_iter().flatten() {
-            let _ = writeln!(text, "   next: {}", plain(advice));
+            let _ = writeln!(text, "{}", paragraph("   ", &format!("next: {}", plain(advice))));
         }
-        let _ = write!(text, "   {}/models/bicycles shows it with pictures, versions and aliases", self.base);
+        let link = format!("{}/models/bicycles shows it with pictures, versions and aliases", self.base);
+        let _ = write!(text, "\n{}", paragraph("   ", &link));
         say(&text)
     }
 
@@ -175,7 +181,7 @@ impl Tour {
         }
         let _ = write!(
             text,
-            "\n   curl -sS -H 'content-type: application/json' -d '{{\"records\":[{MORNING}]}}' \\\n     {0}{path}\n\
+            "\n   curl -sS -H 'content-type: application/json' \\\n     -d '{{\"records\":[{MORNING}]}}' \\\n     {0}{path}\n\n\
              \x20  {0}/models/bicycles/try has sliders for every column",
             self.base
         );
@@ -190,8 +196,44 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// In lines of a terminal, broken between words.
+fn paragraph(indent: &str, text: &str) -> String {
+    let mut lines = vec![indent.to_owned()];
+    let mut is_first = true;
+    for word in text.split(' ') {
+        let end = lines.len() - 1;
+        if !is_first && lines[end].chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            lines[end].push_str(if is_first { "" } else { " " });
+            lines[end].push_str(word);
+        }
+        is_first = false;
+    }
+    lines.join("\n")
+}
+
 /// On standard output, at once: a tour is read while it goes on.
 fn say(text: &str) -> Result<(), String> {
     let mut target = io::stdout();
     super::written("the tour", writeln!(target, "{text}").and_then(|()| target.flush()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_between_words_and_fit_a_terminal() {
+        let text = "a word ".repeat(30) + &"x".repeat(90);
+        let lines: Vec<String> = paragraph("   ", &text).lines().map(str::to_owned).collect();
+        assert!(lines.iter().all(|line| line.starts_with("   ") && !line.ends_with(' ')), "{lines:?}");
+        let (longest, rest) = lines.split_last().unwrap();
+        assert!(
+            rest.iter().all(|line| (70..=WIDTH).contains(&line.len()) || line == &rest[rest.len() - 1]),
+            "{lines:?}"
+        );
+        assert_eq!(longest.trim(), "x".repeat(90), "a word that is too long is not broken");
+        assert_eq!(lines.join(" ").split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
+    }
 }

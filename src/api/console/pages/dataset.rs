@@ -112,7 +112,8 @@ struct DatasetPage {
     /// Of the upload, or where the rows are.
     size: String,
     is_located: bool,
-    task: String,
+    /// In words.
+    task: &'static str,
     created: String,
     columns: Vec<ColumnRow>,
     findings: Vec<FindingView>,
@@ -188,7 +189,7 @@ async fn page(
         labelled: count(dataset["labelled_rows"].as_u64().unwrap_or(0)),
         size: size_or_place(&dataset),
         is_located: located,
-        task: text(&dataset["task"]),
+        task: if dataset["task"] == "classification" { "predicts labels" } else { "predicts numbers" },
         created: ago(&text(&dataset["created_at"])),
         columns: items(&dataset["columns"]).enumerate().map(column).collect(),
         findings: items(&dataset["quality"]["findings"]).map(finding).collect(),

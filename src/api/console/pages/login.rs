@@ -55,6 +55,7 @@ pub(in crate::api::console) async fn leave(
 
 fn page(backend: &Backend, api: &ApiClient, status: StatusCode, message: Option<String>) -> Response {
     let token = backend.form_token(api.key()).unwrap_or_default();
-    let frame = Frame::bare("Sign in", Section::None, token);
-    html(status, &LoginPage { frame, needs_key: backend.state.keys.is_some(), message })
+    let needs_key = backend.state.keys.is_some();
+    let frame = Frame::bare("Sign in", if needs_key { Section::Login } else { Section::None }, token);
+    html(status, &LoginPage { frame, needs_key, message })
 }

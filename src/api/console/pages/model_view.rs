@@ -16,8 +16,8 @@ pub(super) struct Version {
     pub(super) verdict: String,
     pub(super) proved: Vec<Statement>,
     pub(super) estimated: Vec<Statement>,
-    /// (what, how much).
-    pub(super) measured: Vec<(&'static str, String)>,
+    /// Of the model, or of each of several targets: the name of the target, and (what, how much).
+    pub(super) measured: Vec<(String, Vec<(&'static str, String)>)>,
     pub(super) advice: Vec<String>,
     pub(super) warnings: Vec<String>,
     pub(super) notice: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Version {
     /// A typical row for the lines that call it, in single quotes of a shell and in Python.
     pub(super) row: String,
     pub(super) python_row: String,
-    /// In which errors are measured; none for labels.
+    /// In which units errors are measured, in words; none for labels.
     pub(super) unit: Option<String>,
     pub(super) dataset: String,
 }
@@ -54,7 +54,7 @@ impl Version {
             not_shown: guarantees["not_shown"].as_u64().unwrap_or(0),
             row: row.to_string().replace('\'', "'\\''"),
             python_row: python(&row),
-            unit: described["labels"].is_null().then(|| text(&described["target"])),
+            unit: described["labels"].is_null().then(|| unit(described)),
             dataset: text(&described["dataset"]),
         }
     }
@@ -80,8 +80,28 @@ fn statement((id, words): (&String, &Value)) -> Statement {
     Statement { id: id.clone(), text: text(words) }
 }
 
-/// What was measured on rows that took no part in the fit, or against the exact method.
-fn measured(report: &Value) -> Vec<(&'static str, String)> {
+fn unit(described: &Value) -> String {
+    if items(&described["targets"]).count() > 1 {
+        "the units of each target".to_owned()
+    } else {
+        format!("the units of {}", text(&described["target"]))
+    }
+}
+
+/// What was measured on rows that took no part in the fit, or against the exact method. Errors of several targets are in
+/// different units, so that each is listed and none is averaged.
+fn measured(report: &Value) -> Vec<(String, Vec<(&'static str, String)>)> {
+    let targets: Vec<&Value> = items(&report["targets"]).collect();
+    if targets.len() < 2 {
+        return vec![(String::new(), measured_alone(report))];
+    }
+    let rows = measured_alone(&json!({"validation_rows": report["validation_rows"]}));
+    let of_target = |target: &&Value| (text(&target["name"]), measured_alone(target));
+    [(String::new(), rows)].into_iter().chain(targets.iter().map(of_target)).collect()
+}
+
+/// Of a report, or of one target in it.
+fn measured_alone(report: &Value) -> Vec<(&'static str, String)> {
     let root = |value: &Value| value.as_f64().map(|square| number(square.sqrt()));
     let plain = |value: &Value| value.as_f64().map(number);
     let share = |value: &Value| value.as_f64().map(percent);
@@ -102,16 +122,31 @@ fn measured(report: &Value) -> Vec<(&'static str, String)> {
     found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
+fn method_in_words(learner: &str) -> String {
+    match learner {
+        "ridge" => "ridge regression on random features",
+        "exact_krr" => "exact kernel ridge regression",
+        "logistic" => "logistic regression on random features",
+        "hinge" => "support vector machine on random features",
+        "squared_hinge" => "support vector machine with squared loss on random features",
+        other => other,
+    }
+    .to_owned()
+}
+
 fn facts(described: &Value) -> Vec<(&'static str, String)> {
     let report = &described["report"];
     let whole = |value: &Value| value.as_u64().map(count);
     let found = [
         ("Trained", described["created_at"].as_str().map(moment)),
-        ("Target", described["target"].as_str().map(str::to_owned)),
+        (
+            "Target",
+            Some(items(&described["targets"]).map(text).collect::<Vec<_>>().join(", ")).filter(|t| !t.is_empty()),
+        ),
         ("Training rows", whole(&report["training_rows"])),
         ("Inputs after encoding", whole(&report["input_dim"])),
         ("Random features", whole(&report["feature_count"])),
-        ("Method", described["spec"]["learner"].as_str().map(str::to_owned)),
+        ("Method", described["spec"]["learner"].as_str().map(method_in_words)),
         ("Kernel", described["kernel"]["name"].as_str().map(str::to_owned)),
         ("Bandwidth σ (scaled inputs)", report["bandwidth"].as_f64().map(number)),
         ("Regularisation λ", report["lambda"].as_f64().map(number)),
@@ -171,5 +206,26 @@ impl VersionColumn {
         };
         let is_known = |(_, values): &(&str, Vec<String>)| values.iter().any(|value| value != "–");
         Self::NAMES.iter().enumerate().map(row).filter(is_known).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_several_targets_are_not_averaged() {
+        let target = |name: &str, mse: f64| json!({"name": name, "validation_mse": mse, "validation_r2": 0.5});
+        let mut report = json!({"validation_rows": 80, "validation_mse": 250.0, "validation_r2": 0.5,
+            "measured": {"exact_krr_error": 4.0}, "targets": [target("a", 400.0), target("b", 100.0)]});
+        let found = measured(&report);
+        let names: Vec<&str> = found.iter().map(|(target, _)| target.as_str()).collect();
+        assert_eq!((names, found[0].1.len(), found[1].1.len()), (vec!["", "a", "b"], 1, 2), "{found:?}");
+        let error = |target: usize| (found[target].1[1].0, found[target].1[1].1.as_str());
+        let name = "Typical error (root mean square)";
+        assert_eq!([error(1), error(2)], [(name, "20"), (name, "10")]);
+        report["targets"] = json!([target("a", 250.0)]);
+        let alone = measured(&report);
+        assert!(alone.len() == 1 && alone[0].1.contains(&("Typical distance to the exact method", "2".to_owned())));
     }
 }

@@ -34,7 +34,7 @@ impl ModelRow {
     pub(super) fn of(model: &Value) -> Self {
         let name = text(&model["name"]);
         let newest = &model["versions"][0];
-        let alias = |(alias, version): (&String, &Value)| format!("{alias} → {version}");
+        let alias = |(alias, version): (&String, &Value)| format!("{alias}\u{a0}→\u{a0}{version}");
         Self {
             link: segment(&name),
             versions: count(items(&model["versions"]).count() as u64),

@@ -64,12 +64,10 @@ const CHOICES: [(&str, &str, &str, Options); 7] = [
     (
         "effort",
         "Effort",
-        "How much may be spent on choosing what is left open here.",
-        &[
-            ("", "Balanced: a search on a sample of the rows (default)"),
-            ("fast", "Fast: the Gaussian kernel, and no search but for λ"),
-            ("thorough", "Thorough: a longer search, more features, and the exact method where it is better"),
-        ],
+        "How much may be spent on choosing what is left open here. Balanced searches on a sample of the rows. Fast takes the \
+         Gaussian kernel and searches for λ alone. Thorough searches longer, with more features, and takes the exact method \
+         where it is better.",
+        &[("", "Balanced (default)"), ("fast", "Fast"), ("thorough", "Thorough")],
     ),
     (
         "kernel",

@@ -11,8 +11,11 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+
+/// Answers of more letters are written smaller.
+const LONG_ANSWER: usize = 24;
 
 /// One input of the form.
 struct Input {
@@ -46,8 +49,11 @@ struct Contribution {
 }
 
 struct PredictionView {
+    /// Of which target, if there are several.
+    target: Option<String>,
     /// The value or the label.
     answer: String,
+    is_long: bool,
     lines: Vec<(&'static str, String)>,
     probabilities: Vec<(String, String, u32)>,
     baseline: Option<String>,
@@ -61,12 +67,14 @@ struct TryPage {
     name: String,
     link: String,
     version: u64,
-    target: String,
+    /// What is predicted, in words.
+    targets: String,
     inputs: Vec<Input>,
     has_curves: bool,
     /// What curves show.
     unit: String,
-    outcome: Option<PredictionView>,
+    /// One for each target.
+    outcomes: Vec<PredictionView>,
     refusal: Option<ApiRefusal>,
 }
 
@@ -93,12 +101,13 @@ pub(in crate::api::console) async fn show(
     let outputs: Vec<&Value> = items(&latest["outputs"]).filter(|output| *output != "spread").collect();
     let request = json!({"rows": [&row], "outputs": outputs});
     let predicted = api.send_json(Method::POST, &format!("/api/v1/models/{link}/predict"), &request).await;
-    let (outcome, refusal) = match predicted {
-        Ok(answer) => (Some(PredictionView::of(&answer["predictions"][0])), None),
+    let targets: Vec<String> = items(&latest["targets"]).map(text).collect();
+    let (outcomes, refusal) = match predicted {
+        Ok(answer) => (PredictionView::all(&answer["predictions"][0], &targets), None),
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return Err(refusal),
-        Err(refusal) => (None, Some(without_row(refusal))),
+        Err(refusal) => (Vec::new(), Some(without_row(refusal))),
     };
-    if outcome.is_some() && !dependences.is_empty() {
+    if !outcomes.is_empty() && !dependences.is_empty() {
         let labels = !latest["labels"].is_null();
         for (column, curve) in curves(&api, (&link, labels), &row, &dependences).await {
             if let Some(input) = inputs.get_mut(column) {
@@ -111,11 +120,14 @@ pub(in crate::api::console) async fn show(
         has_curves: inputs.iter().any(|input| !input.curve.is_empty()),
         unit: unit(latest),
         version: latest["version"].as_u64().unwrap_or(0),
-        target: text(&latest["target"]),
+        targets: match targets.as_slice() {
+            [] | [_] => text(&latest["target"]),
+            several => format!("{} targets", several.len()),
+        },
         name,
         link,
         inputs,
-        outcome,
+        outcomes,
         refusal,
     };
     Ok(html(StatusCode::OK, &page))
@@ -187,16 +199,38 @@ impl Input {
 }
 
 impl PredictionView {
-    fn of(prediction: &Value) -> Self {
+    /// Of each target; what concerns the row as a whole is said once.
+    fn all(prediction: &Value, targets: &[String]) -> Vec<Self> {
+        if targets.len() < 2 {
+            return vec![Self::of(prediction, None)];
+        }
+        let of_target = |(index, target): (usize, &String)| {
+            let mut own = Map::new();
+            for (output, found) in prediction.as_object().into_iter().flatten() {
+                match found.get(target) {
+                    Some(found) => drop(own.insert(output.clone(), found.clone())),
+                    None if index == 0 => drop(own.insert(output.clone(), found.clone())),
+                    None => {}
+                }
+            }
+            Self::of(&Value::Object(own), Some(target.clone()))
+        };
+        targets.iter().enumerate().map(of_target).collect()
+    }
+
+    fn of(prediction: &Value, target: Option<String>) -> Self {
         let bare = |value: &Value| match value {
             Value::String(text) => text.clone(),
             other => other.as_f64().map_or_else(|| other.to_string(), number),
         };
         let answer =
             [&prediction["value"], &prediction["label"], prediction].into_iter().find(|value| !value.is_null());
+        let answer = answer.map(bare).unwrap_or_default();
         let contributions = &prediction["contributions"];
         Self {
-            answer: answer.map(bare).unwrap_or_default(),
+            target,
+            is_long: answer.chars().count() > LONG_ANSWER,
+            answer,
             lines: lines(prediction),
             probabilities: probabilities(&prediction["probabilities"]),
             baseline: contributions["baseline"].as_f64().map(number),
@@ -209,23 +243,12 @@ impl PredictionView {
 fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
     let interval = &prediction["interval"];
     let bounds = interval["low"].as_f64().zip(interval["high"].as_f64());
-    let coverage = interval["coverage"].as_f64().map_or_else(|| "the chosen share".into(), percent);
     let bar = |value: &Value| value.as_f64().map(|bar| format!("± {}", number(bar)));
-    let set: Vec<String> =
-        items(&prediction["label_set"]["labels"]).chain(items(&prediction["label_set"])).map(text).collect();
+    let set: Vec<String> = items(&prediction["label_set"]["labels"]).map(text).collect();
     let found = [
         (
             "Interval",
-            bounds.map(|(low, high)| {
-                let claim = if interval["in_range"] == false {
-                    "this row is outside the training range, so no probability is claimed".to_owned()
-                } else {
-                    format!(
-                        "contains the true value with probability at least {coverage} if new rows are like the old ones"
-                    )
-                };
-                format!("{} to {}; {claim}", number(low), number(high))
-            }),
+            bounds.map(|(low, high)| format!("{} to {}; {}", number(low), number(high), claim(interval, "true value"))),
         ),
         ("Error bar", bar(&prediction["error_bar"]).map(|bar| format!("{bar} from the random features (estimated)"))),
         (
@@ -236,11 +259,23 @@ fn lines(prediction: &Value) -> Vec<(&'static str, String)> {
                 )
             }),
         ),
-        ("Label set", (!set.is_empty()).then(|| set.join(", "))),
+        (
+            "Label set",
+            (!set.is_empty()).then(|| format!("{}; {}", set.join(", "), claim(&prediction["label_set"], "true label"))),
+        ),
     ];
     let warnings = items(&prediction["warnings"]);
     let warnings = warnings.map(|found| ("Warning", format!("{}: {}", text(&found["column"]), text(&found["detail"]))));
     found.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(warnings).collect()
+}
+
+/// What is proved of an interval or a label set.
+fn claim(found: &Value, truth: &str) -> String {
+    if found["in_range"] == false {
+        return "this row is outside the training range, so no probability is claimed".to_owned();
+    }
+    let coverage = found["coverage"].as_f64().map_or_else(|| "the chosen share".into(), percent);
+    format!("contains the {truth} with probability at least {coverage} if new rows are like the old ones")
 }
 
 fn probabilities(found: &Value) -> Vec<(String, String, u32)> {
@@ -268,4 +303,30 @@ fn ranked(columns: &Value) -> Vec<Contribution> {
         size: (value.abs() / largest * 100.0).round() as u32,
     };
     found.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_target_has_its_own_answer_and_the_row_its_warnings_once() {
+        let prediction = json!({
+            "value": {"a": 1.5, "b": -2.0},
+            "interval": {"a": {"low": 1.0, "high": 2.0, "coverage": 0.95, "in_range": true},
+                "b": {"low": -3.0, "high": -1.0, "coverage": 0.95, "in_range": false}},
+            "contributions": {"a": {"baseline": 1.0, "columns": {"x": 0.5}}, "b": {"baseline": 0.0, "columns": {"x": -2.0}}},
+            "in_range": false,
+            "warnings": [{"column": "x", "detail": "far"}],
+        });
+        let found = PredictionView::all(&prediction, &["a".to_owned(), "b".to_owned()]);
+        let answers: Vec<_> = found.iter().map(|view| (view.target.as_deref(), view.answer.as_str())).collect();
+        assert_eq!(answers, [(Some("a"), "1.5"), (Some("b"), "−2")]);
+        assert!(found[0].lines[0].1.starts_with("1 to 2; contains the true value"), "{:?}", found[0].lines);
+        assert!(found[1].lines[0].1.ends_with("no probability is claimed"), "{:?}", found[1].lines);
+        assert_eq!(found.iter().flat_map(|view| &view.lines).filter(|(name, _)| *name == "Warning").count(), 1);
+        assert_eq!((found[1].contributions[0].value.as_str(), found[1].contributions[0].is_negative), ("−2", true));
+        let single = PredictionView::all(&json!({"label": "yes"}), &["kind".to_owned()]);
+        assert_eq!((single.len(), single[0].answer.as_str(), &single[0].target), (1, "yes", &None));
+    }
 }

@@ -25,9 +25,9 @@ pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<
     let measurements = model.measurements();
     let mut traces = planned(model);
     let before = if traces.is_empty() {
-        "No theorem bounds it before training at this λ and with so few rows; shown is what"
+        "No theorem bounds it before training at this λ and with so few rows; the marks are what"
     } else {
-        "Lines are what theorems prove for a number of features before training, marks what"
+        "Lines are what theorems prove for a number of features before training, the other marks what"
     };
     let of_this_model = |guarantee: &&Guarantee| {
         guarantee.id == "bochner.certificate_mean"
@@ -60,13 +60,23 @@ pub(super) fn error_by_features(model: &FittedModel, rows: RowAccess) -> Result<
     Ok(Plot::Xy(XyChart {
         title: PlotName::ErrorByFeatures.title().to_owned(),
         description: format!(
-            "The mean squared distance between this model and the exact kernel method. {before} is proved, estimated or \
-             measured for this model of {features} features."
+            "Random features make training quick and change predictions a little: this is the mean squared difference \
+             from the exact kernel method, which uses none. Lower is closer. {before} is proved, estimated or measured \
+             for this model of {features} features."
         ),
         x: Axis { label: "random features".to_owned(), scale: Scale::Logarithmic },
-        y: Axis { label: "mean squared distance".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: distance_label(model), scale: Scale::Logarithmic },
         traces,
     }))
+}
+
+/// The distance with its unit.
+fn distance_label(model: &FittedModel) -> String {
+    match (model.head.labels(), model.head.targets()) {
+        (Some(_), _) => "mean squared distance (labels as ±1)".to_owned(),
+        (None, [target]) => format!("mean squared distance ({target}²)"),
+        (None, _) => "mean squared distance (all targets)".to_owned(),
+    }
 }
 
 fn marks(name: &str, spot: Spot) -> Trace {
@@ -120,6 +130,10 @@ fn without(profile: Option<&SpectralProfile>, what: &str) -> Absent {
     })
 }
 
+const SPECTRUM: &str = "The features of the rows vary in many independent directions. Each point is the weight of one \
+                        (its eigenvalue), the largest first. The model learns from those above the dashed line λ and \
+                        smooths away those far below it.";
+
 /// The eigenvalues by rank, and λ.
 pub(super) fn spectrum(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
     let profile = profile(model, rows);
@@ -145,11 +159,13 @@ pub(super) fn spectrum(model: &FittedModel, rows: RowAccess) -> Result<Plot, Abs
     Ok(Plot::Xy(XyChart {
         title: PlotName::Spectrum.title().to_owned(),
         description: match dimension {
-            Some(dimension) => format!("The eigenvalues by rank. At λ the effective dimension is {dimension:.1}."),
-            None => "The eigenvalues by rank, and λ.".to_owned(),
+            Some(dimension) => format!(
+                "{SPECTRUM} About {dimension:.1} directions count: that is the effective dimension of the model."
+            ),
+            None => SPECTRUM.to_owned(),
         },
-        x: Axis { label: "rank".to_owned(), scale: Scale::Logarithmic },
-        y: Axis { label: "eigenvalue".to_owned(), scale: Scale::Logarithmic },
+        x: Axis { label: "direction, by rank".to_owned(), scale: Scale::Logarithmic },
+        y: Axis { label: "weight (eigenvalue)".to_owned(), scale: Scale::Logarithmic },
         traces,
     }))
 }
@@ -157,18 +173,24 @@ pub(super) fn spectrum(model: &FittedModel, rows: RowAccess) -> Result<Plot, Abs
 /// The largest leverage by λ.
 pub(super) fn leverage(model: &FittedModel, rows: RowAccess) -> Result<Plot, Absent> {
     let profile = profile(model, rows);
-    let Some(curve) = profile.as_ref().and_then(|found| found.leverage.as_ref()) else {
+    let Some((curve, profile)) = profile.as_ref().and_then(|found| Some((found.leverage.as_ref()?, found))) else {
         return Err(without(profile.as_ref(), "leverage"));
     };
     let spots = curve.points.iter().map(|point| Spot::plain(point.lambda, point.largest)).collect();
+    let mut traces = vec![Trace { name: "Largest leverage".to_owned(), drawing: Drawing::Line, spots }];
+    if let Some(dimension) = &profile.effective_dimension {
+        let spots = dimension.grid.iter().map(|point| Spot::plain(point.lambda, point.dimension)).collect();
+        traces.push(Trace { name: "Effective dimension".to_owned(), drawing: Drawing::Reference, spots });
+    }
     Ok(Plot::Xy(XyChart {
         title: PlotName::Leverage.title().to_owned(),
-        description: "At each λ, the largest leverage of a draw times the number of draws. The closer it is to the \
-                      effective dimension, the more evenly the draws are needed, and the fewer of them are enough."
+        description: "How much the fit depends on the one random feature that it needs most, by the strength of \
+                      smoothing λ: its leverage times the number of draws. If all were needed alike, the curve would be \
+                      on the dashed line, the effective dimension. The closer it is, the fewer features are enough."
             .to_owned(),
-        x: Axis { label: "λ".to_owned(), scale: Scale::Logarithmic },
+        x: Axis { label: "strength of smoothing λ".to_owned(), scale: Scale::Logarithmic },
         y: Axis { label: "largest leverage × draws".to_owned(), scale: Scale::Logarithmic },
-        traces: vec![Trace { name: "Largest leverage".to_owned(), drawing: Drawing::Line, spots }],
+        traces,
     }))
 }
 
@@ -194,8 +216,8 @@ pub(super) fn interval_width(model: &FittedModel) -> Result<Plot, Absent> {
     Ok(Plot::Xy(XyChart {
         title: PlotName::IntervalWidth.title().to_owned(),
         description:
-            "How wide the interval of a new row has to be to contain its target with at least the probability \
-                      on the horizontal axis."
+            "How wide the interval around a prediction has to be to contain the true value of a new row with at least \
+             the probability on the horizontal axis, if new rows are like the old ones."
                 .to_owned(),
         x: Axis { label: "probability of containing the target, at least".to_owned(), scale: Scale::Linear },
         y: Axis { label, scale: Scale::Linear },

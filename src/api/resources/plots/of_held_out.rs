@@ -92,7 +92,7 @@ pub(super) fn residuals(model: &FittedModel, target: Option<&str>) -> Result<Plo
         title: PlotName::Residuals.title().to_owned(),
         description: format!(
             "Actual minus predicted value of {} by the prediction. A bend or a funnel is something that the model has not \
-             learned.",
+             learned; points without a pattern around the dashed line are as they should be.",
             rows_in_words(model, rows.len())
         ),
         x: linear(&format!("predicted {target}")),
@@ -138,15 +138,15 @@ pub(super) fn roc(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let description = format!(
         "For each threshold, the share of the rows of {} that is found (upwards) and the share of the other rows that is \
-         mistaken for it (to the right), on {held_out}. The area under the curve is in parentheses; the dashed line is a \
-         random guess.",
+         mistaken for it (to the right), on {held_out}. The closer a curve comes to the upper left corner, the better. The \
+         area under the curve is in parentheses; the dashed line is a random guess.",
         labels_in_words(model, found.len())
     );
     Ok(Plot::Xy(XyChart {
         title: PlotName::Roc.title().to_owned(),
         description,
-        x: linear("false positive rate"),
-        y: linear("true positive rate"),
+        x: linear("false alarms (false positive rate)"),
+        y: linear("rows found (true positive rate)"),
         traces: found.iter().map(curve).chain([reference("Random guess", [(0.0, 0.0), (1.0, 1.0)])]).collect(),
     }))
 }
@@ -170,14 +170,15 @@ pub(super) fn precision_recall(model: &FittedModel) -> Result<Plot, Absent> {
     };
     let description = format!(
         "For each threshold, the share of right answers among the rows that are given {} (upwards) and the share of its \
-         rows that is found (to the right), on {held_out}. The average precision is in parentheses.{guess}",
+         rows that is found (to the right), on {held_out}. The closer a curve comes to the upper right corner, the better. The \
+         average precision is in parentheses.{guess}",
         labels_in_words(model, found.len())
     );
     Ok(Plot::Xy(XyChart {
         title: PlotName::PrecisionRecall.title().to_owned(),
         description,
-        x: linear("recall"),
-        y: linear("precision"),
+        x: linear("rows found (recall)"),
+        y: linear("right answers (precision)"),
         traces,
     }))
 }
@@ -197,14 +198,16 @@ pub(super) fn coverage(model: &FittedModel) -> Result<Plot, Absent> {
         interval: Some(wilson(*measured, rows)),
     };
     let (thing, title) = match model.head.labels() {
-        Some(_) => ("label set", "Measured coverage of label sets"),
+        Some(_) => ("label set", "Coverage: how often label sets hold"),
         None => ("interval", PlotName::Coverage.title()),
     };
     let how = if found.halved {
-        " Every second held-out row calibrates the intervals of this picture, and they are tested on the others; \
+        format!(
+            " Every second held-out row calibrates the {thing}s of this picture, and they are tested on the others; \
          predictions use all of them."
+        )
     } else {
-        " Other rows calibrate the intervals."
+        format!(" Other rows calibrate the {thing}s.")
     };
     let ends = found.levels.first().zip(found.levels.last()).map_or([0.5, 1.0], |(first, last)| [first.0, last.0]);
     Ok(Plot::Xy(XyChart {

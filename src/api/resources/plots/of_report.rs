@@ -36,10 +36,11 @@ pub(super) fn lambda_path(model: &FittedModel) -> Result<Plot, Absent> {
     Ok(Plot::Xy(XyChart {
         title: PlotName::LambdaPath.title().to_owned(),
         description: format!(
-            "The errors of the model at each λ that was tried; the dashed line is at λ = {}, which was taken.",
+            "How strongly training smooths is set by λ: a small one follows the rows closely, a large one flattens \
+             predictions. These are the errors at each λ that was tried; the dashed line is at λ = {}, which was taken.",
             short_number(model.report.lambda)
         ),
-        x: Axis { label: "λ".to_owned(), scale: Scale::Logarithmic },
+        x: Axis { label: "strength of smoothing λ".to_owned(), scale: Scale::Logarithmic },
         y: Axis { label: unit.to_owned(), scale: Scale::Logarithmic },
         traces,
     }))
@@ -58,8 +59,8 @@ pub(super) fn reliability(model: &FittedModel) -> Result<Plot, Absent> {
     Ok(Plot::Xy(XyChart {
         title: PlotName::Reliability.title().to_owned(),
         description:
-            "Of rows with a given confidence, the share whose label is right; on the dashed line confidence is \
-                      what it says."
+            "Held-out rows in groups by how sure the model is of its label (to the right), and the share of each group \
+             whose label is right (upwards). On the dashed line the model is as sure as it should be; below it, too sure."
                 .to_owned(),
         x: Axis { label: "confidence of the predicted label".to_owned(), scale: Scale::Linear },
         y: Axis { label: "share of right labels".to_owned(), scale: Scale::Linear },
@@ -81,7 +82,9 @@ pub(super) fn confusion(model: &FittedModel) -> Result<Plot, Absent> {
     }
     Ok(Plot::Matrix(MatrixChart {
         title: PlotName::Confusion.title().to_owned(),
-        description: "How many held-out rows of each true label were given each predicted label.".to_owned(),
+        description: "How many held-out rows of each true label were given each predicted label. Right answers are on \
+                      the diagonal."
+            .to_owned(),
         row_label: "true label".to_owned(),
         column_label: "predicted label".to_owned(),
         names,
@@ -117,11 +120,12 @@ pub(super) fn metric_by_round(model: &FittedModel) -> Result<Plot, Absent> {
     Ok(Plot::Xy(XyChart {
         title: PlotName::MetricByRound.title().to_owned(),
         description:
-            "The leave-one-out error of each metric that was tried, by round, and a line through the best of the \
-                      rounds."
+            "How much each input should count (the metric) is learned in rounds. Shown is the leave-one-out error of each \
+             form that was tried ('none' counts all inputs the same, 'diagonal' has a weight for each, 'full' for directions \
+             too), and a line through the best of the rounds. Lower is better."
                 .to_owned(),
         x: Axis { label: "round".to_owned(), scale: Scale::Linear },
-        y: Axis { label: "leave-one-out error".to_owned(), scale: Scale::Linear },
+        y: Axis { label: "leave-one-out mean squared error".to_owned(), scale: Scale::Linear },
         traces,
     }))
 }
@@ -145,7 +149,11 @@ pub(super) fn learning_curve(model: &FittedModel) -> Result<Plot, Absent> {
         ),
         x: Axis { label: "training rows".to_owned(), scale: Scale::Logarithmic },
         y: Axis {
-            label: if labels { "share of wrong labels" } else { "mean squared error" }.to_owned(),
+            label: match model.head.targets() {
+                _ if labels => "share of wrong labels".to_owned(),
+                [target] => format!("mean squared error ({target}²)"),
+                _ => "mean squared error, over all targets".to_owned(),
+            },
             scale: Scale::Linear,
         },
         traces: vec![Trace { name: "Held-out error".to_owned(), drawing: Drawing::Line, spots }],
@@ -174,14 +182,13 @@ pub(super) fn importance(model: &FittedModel) -> Result<Plot, Absent> {
     bars.sort_by(|left, right| right.value.total_cmp(&left.value));
     let (loss, label) = match model.head.labels() {
         Some(_) => ("share of wrong labels", "increase of the share of wrong labels"),
-        None => {
-            ("squared error (in units of the target's variance)", "increase of the squared error ÷ target variance")
-        }
+        None => ("squared error (in units of the target's variance)", "increase of squared error ÷ target variance"),
     };
     Ok(Plot::Bars(BarChart {
         title: PlotName::Importance.title().to_owned(),
         description: format!(
-            "How much the {loss} on held-out rows grows when the values of one column are shuffled, with its standard error."
+            "How much the {loss} on held-out rows grows when the values of one column are shuffled, with its standard \
+             error. The longer the bar, the more the model relies on the column."
         ),
         label: label.to_owned(),
         bars,
@@ -214,7 +221,7 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
     let curves = dependence["outputs"].as_object().into_iter().flatten();
     let numbers =
         |values: &Value| values.as_array().into_iter().flatten().filter_map(Value::as_f64).collect::<Vec<f64>>();
-    let title = format!("Partial dependence on {name}");
+    let title = format!("Effect of {name} (partial dependence)");
     let (shown, sign) = match model.head.labels() {
         None => ("mean prediction", String::new()),
         Some(labels) => match labels.labels.as_slice() {
@@ -222,7 +229,7 @@ pub(super) fn partial_dependence(model: &FittedModel, wanted: Option<&str>) -> R
             _ => ("mean decision value", " The label with the largest decision value is predicted.".to_owned()),
         },
     };
-    let description = format!("The {shown} over training rows if {name} had each value.{sign}");
+    let description = format!("The {shown} over training rows if {name} had the same value in all of them.{sign}");
     if points.iter().all(|point| point.is_number()) {
         let trace = |(output, values): (&String, &Value)| {
             let spots = points.iter().filter_map(|point| point.as_f64()).zip(numbers(values));

@@ -121,6 +121,8 @@ pub(super) const LIBRARY: [Shelf; 4] = [
                     "\n\n",
                     include_str!("../../../../../docs/decisions/stop-by-unwinding.md"),
                     "\n\n",
+                    include_str!("../../../../../docs/decisions/worker-without-blas.md"),
+                    "\n\n",
                     include_str!("../../../../../docs/decisions/same-bits.md"),
                     "\n\n",
                     include_str!("../../../../../docs/decisions/plots.md"),

@@ -117,6 +117,15 @@ mod tests {
         assert_eq!(target("docs/decisions/README.md", "plots.md"), Some("decisions"));
     }
 
+    #[test]
+    fn every_decision_is_on_the_page_of_decisions() {
+        let page = pages().find(|page| page.address == "decisions").unwrap();
+        for file in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/decisions")).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            assert!(page.text.contains(text.trim()), "{}", text.lines().next().unwrap());
+        }
+    }
+
     /// Every link of every page leads to a page and a heading of it, or to a file of the repository.
     #[test]
     fn every_link_leads_somewhere() {

@@ -82,35 +82,46 @@ async fn page(
     Ok(html(status, &DocsPage { frame, shelves: &LIBRARY, current: current.to_owned(), search, hits, body }))
 }
 
-/// The pages that have all words, those with most of them first, each with the first line that has most of the words.
+/// Longest excerpt of a page, in letters.
+const LONGEST_EXCERPT: usize = 200;
+
+/// The pages that have all words: first those with a word in their title or a heading, then by how often they have them. Each
+/// with the first line that has most of the words, outside of examples if there is one.
 fn find(search: &str) -> Vec<Hit> {
     let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
-    let mut hits: Vec<(usize, Hit)> = pages().filter_map(|page| hit(page, &words)).collect();
+    let mut hits: Vec<((bool, usize), Hit)> = pages().filter_map(|page| hit(page, &words)).collect();
     hits.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
-fn hit(page: &'static DocsFile, words: &[String]) -> Option<(usize, Hit)> {
+fn hit(page: &'static DocsFile, words: &[String]) -> Option<((bool, usize), Hit)> {
     let lower = page.text.to_lowercase();
     if !words.iter().all(|word| lower.contains(word)) {
         return None;
     }
     let in_line = |line: &str| words.iter().filter(|word| line.to_lowercase().contains(word.as_str())).count();
-    let best = page.text.lines().map(in_line).max().unwrap_or(0);
-    let place = page.text.lines().position(|line| in_line(line) == best).unwrap_or(0);
     let mut in_block = false;
-    let is_heading = |line: &&str| {
+    let prose = |line: &str| {
         in_block ^= line.trim_start().starts_with("```"); // comments of a shell are no headings
-        !in_block && line.starts_with('#')
+        !in_block
     };
-    let above = page.text.lines().take(place + 1).filter(is_heading).last();
+    let is_prose: Vec<bool> = page.text.lines().map(prose).collect();
+    let rank = |(index, line): (usize, &str)| 2 * in_line(line) + usize::from(is_prose[index]);
+    let best = page.text.lines().enumerate().map(rank).max().unwrap_or(0);
+    let place = page.text.lines().enumerate().position(|line| rank(line) == best).unwrap_or(0);
+    let headings = || page.text.lines().enumerate().filter(|(index, line)| is_prose[*index] && line.starts_with('#'));
+    let above = headings().take_while(|(index, _)| *index <= place).last().map(|(_, line)| line);
+    let is_titled = in_line(page.title) > 0 || headings().any(|(_, line)| in_line(line) > 0);
     let heading = above.map(|line| line.trim_start_matches('#').trim().replace('`', ""));
     let line = page.text.lines().nth(place).unwrap_or_default();
-    let plain = line.trim_matches(['#', '|', ' ', '-']).replace("**", "").replace('`', "").replace(" | ", " · ");
-    let excerpt = plain.chars().take(200).collect();
+    let plain = line.trim_matches(['#', '|', ' ', '-']).replace(['*', '`'], "").replace(" | ", " · ");
+    let excerpt = match plain.char_indices().nth(LONGEST_EXCERPT) {
+        Some((end, _)) => format!("{}…", &plain[..end]),
+        None => plain,
+    };
     let count = words.iter().map(|word| lower.matches(word.as_str()).count()).sum();
     let place = heading.map(|heading| (markdown::slug(&heading), heading));
-    Some((count, Hit { page: page.address, title: page.title, place, excerpt }))
+    Some(((is_titled, count), Hit { page: page.address, title: page.title, place, excerpt }))
 }
 
 #[cfg(test)]
@@ -125,5 +136,8 @@ mod tests {
         let guide = found.iter().find(|hit| hit.page == "guide").unwrap();
         assert_eq!(guide.place, Some(("clients-you-already-have".into(), "Clients you already have".into())));
         assert!(find("zyzzyva").is_empty());
+        let aliases = find("aliases");
+        assert_eq!((aliases[0].page, aliases[0].excerpt.as_str()), ("guide", "Aliases"));
+        assert!(aliases.iter().all(|hit| !hit.excerpt.contains(['*', '`'])), "no marks of Markdown");
     }
 }
