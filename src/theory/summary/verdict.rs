@@ -204,6 +204,11 @@ fn more_features(facts: &Facts, features: &RandomFeatures, effect: &str) -> Opti
             count(now),
             share(part)
         )
+    } else if features.share_of_error.is_none() {
+        format!(
+            "Whether more features would help is not known without validation rows: this part is {} of the {whole}.",
+            share(part)
+        )
     } else {
         format!("More features would not help: this part is already {} of the {whole}.", share(part))
     })
@@ -340,8 +345,12 @@ mod tests {
         assert!(advice.contains("For intervals with a guarantee, train without sample weights."), "{advice}");
         // The estimate needs no validation rows and is called one.
         let estimates = ErrorEstimates { jackknife: Some(2.8), fresh_features: None, jackknife_detail: None };
-        let (verdict, _) = said(&bare, &Evidence { estimates, ..unproved() });
+        let (verdict, advice) = said(&bare, &Evidence { estimates, ..unproved() });
         assert!(verdict.contains("move its predictions by an estimated 1.0% of the target's variation"), "{verdict}");
+        assert!(
+            advice.starts_with("Whether more features would help is not known without validation rows"),
+            "{advice}"
+        );
     }
 
     #[test]
