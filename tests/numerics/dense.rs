@@ -91,7 +91,7 @@ fn certified_error_bars_are_those_of_dense_solves() {
         let gram = GramSums::of(features.slice(s![..training, ..]).to_owned(), column, None).unwrap().finish();
         let equations = gram.into_normal_equations();
         let weights = solve_ridge(&equations, ridge, 1).unwrap().weights;
-        let without = jackknife_weights(&equations, ridge, (map.draw_count(), 10), 1).unwrap();
+        let without = jackknife_weights(&equations, ridge, (map.draw_count(), 10), 1).unwrap().weights;
         let bars = ErrorBars::new(&without).unwrap();
         let bar = |row: usize| bars.standard_deviations(features.row(row))[0];
         let mean_square = (0..training).map(|row| bar(row).powi(2)).sum::<f64>() / training as f64;

@@ -103,7 +103,7 @@ impl Setting {
             if self.map == MapKind::Sign {
                 return Draw { error, jackknife: None, fresh: None };
             }
-            let without = jackknife_weights(&equations, *ridge, (draws, 10), 1).unwrap();
+            let without = jackknife_weights(&equations, *ridge, (draws, 10), 1).unwrap().weights;
             let without: Vec<Array2<f64>> = without.iter().map(|weights| compared.dot(weights)).collect();
             let variance = |row: usize| group_variance(&without.iter().map(|f| f[[row, 0]]).collect::<Vec<_>>());
             let jackknife = (0..exact.len()).map(variance).sum::<f64>() / exact.len() as f64;

@@ -4,7 +4,9 @@ use crate::golden::{assert_close, data, feature_map, indices, load, matrix, numb
 use bochner::features::{FeatureMap, Wave};
 use bochner::linalg::symmetric_eigen;
 use bochner::model::Spread;
-use bochner::solver::{BlockGram, Gram, GramGrid, GramSums, Reach, RidgePath, Width, jackknife_weights, solve_ridge};
+use bochner::solver::{
+    BlockGram, Gram, GramGrid, GramSums, NormalEquations, Reach, RidgePath, Width, jackknife_weights, solve_ridge,
+};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde_json::Value;
 
@@ -264,6 +266,25 @@ fn the_gram_matrix_does_not_depend_on_the_blocks() {
     assert!((&whole.mean_feature - &psi.mean_axis(Axis(0)).unwrap()).iter().all(small));
 }
 
+/// Four draws with second moments 3, 1, 1 and 0 that never meet, in two groups, so that λ/c² is 1: their leverages are ¾, ½, ½
+/// and 0, and their mean weighted by themselves (9/16 + 1/2)/(7/4).
+#[test]
+fn the_leverage_of_features_counts_each_as_much_as_its_own() {
+    let equations = |moments: &[f64]| NormalEquations {
+        gram: Array2::from_diag(&Array1::from(moments.to_vec())),
+        right_side: Array2::zeros((moments.len(), 1)),
+        mean_feature: Array1::zeros(moments.len()),
+        target_mean_square: Array1::zeros(1),
+        weight: 1.0,
+        sample_count: 1,
+    };
+    let leverage = |moments: &[f64]| jackknife_weights(&equations(moments), 2.0, (4, 2), 1).unwrap().leverage;
+    assert_close(leverage(&[3.0, 1.0, 1.0, 0.0]), 17.0 / 28.0, 1e-14, "by hand");
+    // The same effective dimension over all draws: the mean leverage, 7/16.
+    assert_close(leverage(&[7.0 / 9.0; 4]), 7.0 / 16.0, 1e-14, "spread evenly");
+    assert_eq!(leverage(&[0.0; 4]), 0.0);
+}
+
 /// Weights without groups of draws: the golden variances of predictions, and a direct solve without the columns.
 #[test]
 fn the_jackknife_is_the_golden_one() {
@@ -279,7 +300,7 @@ fn the_jackknife_is_the_golden_one() {
             let equations = gram::<f64>(&map, &inputs, &targets).into_normal_equations();
             let lambda = number(&case["lam"]);
             let groups = number(&golden["groups"]) as usize;
-            let without = jackknife_weights(&equations, lambda, (map.draw_count(), groups), 2).unwrap();
+            let without = jackknife_weights(&equations, lambda, (map.draw_count(), groups), 2).unwrap().weights;
             assert_eq!(without.len(), groups);
             let psi = features::<f64>(&map, &inputs);
             let predictions: Vec<Array2<f64>> = without.iter().map(|weights| psi.dot(weights)).collect();

@@ -119,7 +119,7 @@ impl Comparison {
         let equations = equations(&projector.transform(self.training.view()), &self.targets);
         let held_out = projector.transform(self.held_out.view());
         let gap = held_out.dot(&solve_ridge(&equations, ridge, 1).unwrap().weights.column(0)) - exact;
-        let without = jackknife_weights(&equations, ridge, (draws, GROUPS), 1).unwrap();
+        let without = jackknife_weights(&equations, ridge, (draws, GROUPS), 1).unwrap().weights;
         let without = without.iter().map(|weights| held_out.dot(&weights.column(0))).collect();
         Run { error: gap.dot(&gap) / gap.len() as f64, estimate: spread(without) }
     }

@@ -3,6 +3,7 @@
 //! Without the draws J the other columns are rescaled by c = √(m/m_kept) and nλ is kept: the function is that
 //! of w = (G_KK + λ/c² I)⁻¹R_K. With M = (G + λ/c² I)⁻¹ and u = M·[0; R_K], blockwise inversion gives
 //! w = u_K − M_KJ M_JJ⁻¹ u_J. [Efron 1982, the delete-a-group jackknife]
+//! The leverage of column j in M is 1 − (λ/c²)M_jj.
 
 use crate::linalg::{Cholesky, FactorError, in_parallel};
 use crate::solver::NormalEquations;
@@ -10,17 +11,33 @@ use ndarray::{Array2, Axis};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The weights (s×k) without each group of draws, zero at its columns. Draw j is in group j mod g; its columns
-/// are j, j + m, … There are at most as many groups as draws, and none with a single draw.
+/// What leaving out each group of draws tells.
+pub struct WithoutGroups {
+    /// The weights (s×k) without each group, zero at its columns.
+    pub weights: Vec<Array2<f64>>,
+    /// The leverage of the columns, between 0 and 1: their mean where each counts as much as its leverage.
+    pub leverage: f64,
+}
+
+/// Σh²/Σh: the mean of leverages where each counts as much as it is; 0 where there is none. What is below zero is rounding.
+fn self_weighted_mean(leverages: impl Iterator<Item = f64>) -> f64 {
+    let (sum, squares) = leverages
+        .map(|leverage| leverage.max(0.0))
+        .fold((0.0, 0.0), |(sum, squares), leverage| (sum + leverage, squares + leverage * leverage));
+    if squares > 0.0 { squares / sum } else { 0.0 }
+}
+
+/// Draw j is in group j mod g; its columns are j, j + m, … There are at most as many groups as draws, and none with a
+/// single draw.
 pub fn jackknife_weights(
     equations: &NormalEquations,
     ridge: f64,
     (draw_count, groups): (usize, usize),
     threads: usize,
-) -> Result<Vec<Array2<f64>>, FactorError> {
+) -> Result<WithoutGroups, FactorError> {
     let groups = groups.min(draw_count);
     if groups < 2 {
-        return Ok(Vec::new());
+        return Ok(WithoutGroups { weights: Vec::new(), leverage: 0.0 });
     }
     let feature_count = equations.right_side.nrows();
     let columns = |group: usize| -> Vec<usize> {
@@ -28,22 +45,29 @@ pub fn jackknife_weights(
     };
     // Groups differ by one draw at most: one factor, or two.
     let kept = |group: usize| draw_count - (group..draw_count).step_by(groups).count();
+    let scaled = |count: usize| ridge * count as f64 / draw_count as f64; // λ/c²
     let mut factors = BTreeMap::new();
     for count in (0..groups).map(kept) {
         if let std::collections::btree_map::Entry::Vacant(entry) = factors.entry(count) {
-            entry.insert(equations.factor(ridge * count as f64 / draw_count as f64, threads)?);
+            entry.insert(equations.factor(scaled(count), threads)?);
         }
     }
     let found = Mutex::new(BTreeMap::new());
     in_parallel(threads, (0..groups).collect(), |group| {
-        let weights = without(equations, &columns(group), &factors[&kept(group)]);
+        let weights = without(equations, &columns(group), (&factors[&kept(group)], scaled(kept(group))));
         found.lock().unwrap_or_else(PoisonError::into_inner).insert(group, weights);
     });
-    found.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner).into_values();
+    let (weights, leverages): (Vec<_>, Vec<_>) = found.collect::<Result<Vec<_>, FactorError>>()?.into_iter().unzip();
+    Ok(WithoutGroups { weights, leverage: self_weighted_mean(leverages.into_iter().flatten()) })
 }
 
-/// w without the columns J.
-fn without(equations: &NormalEquations, left_out: &[usize], factor: &Cholesky) -> Result<Array2<f64>, FactorError> {
+/// w without the columns J, and the leverages of these.
+fn without(
+    equations: &NormalEquations,
+    left_out: &[usize],
+    (factor, ridge): (&Cholesky, f64),
+) -> Result<(Array2<f64>, Vec<f64>), FactorError> {
     let mut right_side = equations.right_side.clone();
     let mut unit = Array2::zeros((right_side.nrows(), left_out.len()));
     for (at, &column) in left_out.iter().enumerate() {
@@ -52,11 +76,13 @@ fn without(equations: &NormalEquations, left_out: &[usize], factor: &Cholesky) -
     }
     let inverse_columns = factor.solve_columns(unit); // M_:J
     let mut weights = factor.solve_columns(right_side); // u
+    let leverages =
+        left_out.iter().enumerate().map(|(at, &column)| 1.0 - ridge * inverse_columns[[column, at]]).collect();
     let core = Cholesky::factor(inverse_columns.select(Axis(0), left_out), 1)?;
     let along = core.solve_columns(weights.select(Axis(0), left_out)); // M_JJ⁻¹ u_J
     weights -= &inverse_columns.dot(&along);
     for &column in left_out {
         weights.row_mut(column).fill(0.0);
     }
-    Ok(weights)
+    Ok((weights, leverages))
 }

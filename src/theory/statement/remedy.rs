@@ -145,12 +145,14 @@ impl Remedy {
         match lack {
             Lack::Spectrum | Lack::Leverage => by_rows,
             Lack::Jackknife if around.held_out_rows < JACKKNIFE_ROWS => Self::by_training_again(format!(
-                "Train with error_bars, at least two feature draws and at least {JACKKNIFE_ROWS} validation rows. An estimate that \
-                 a few rows or the bias of the features decide is not given; a larger lambda helps then.",
+                "Train with error_bars, at least two feature draws and at least {JACKKNIFE_ROWS} validation rows. An estimate is not \
+                 given where a few rows decide it, or where the features are too few for the kernel, so that leaving some out \
+                 misses their bias; more features or a larger lambda help then.",
             )),
             Lack::Jackknife => Self::by_training_again(
-                "Train again with error_bars and at least two feature draws: no job can add the estimate later. An estimate that a \
-                 few rows or the bias of the features decide is not given; a larger lambda helps then.",
+                "Train again with error_bars and at least two feature draws: no job can add the estimate later. An estimate is \
+                 not given where a few rows decide it, or where the features are too few for the kernel, so that leaving some out \
+                 misses their bias; more features or a larger lambda help then.",
             ),
             Lack::Scores if around.sample_weights => Self::by_training_again(
                 "Train without sample weights: weighted rows are not exchangeable with new rows.",

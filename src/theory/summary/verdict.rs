@@ -134,7 +134,9 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
     let mut advice = Vec::new();
     let grade = grade(facts);
     let few_features = facts.gain_of_exact().or(features.share_of_error).is_some_and(|part| part >= LARGE_SHARE);
-    advice.extend(more_features(facts, features));
+    let estimate = guarantees.iter().find(|guarantee| guarantee.id == "bochner.jackknife");
+    let expands = estimate.is_some_and(|found| found.value.is_some() && found.status != Status::NotApplicable);
+    advice.extend(more_features(facts, features, if expands { "about halve" } else { "reduce" }));
     match grade {
         None if facts.validation_rows == 0 => {
             advice.push("Train with validation_fraction > 0 to measure the fit.".to_owned());
@@ -171,14 +173,15 @@ pub(super) fn advice(facts: &Facts, features: &RandomFeatures, guarantees: &[Gua
     advice
 }
 
-/// The distance squared shrinks like 1/s, so that twice the features halve it. Where the exact method was solved, its error
-/// says whether that would help: a model far from it can be as good. Where it was not, nobody knows.
-fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
+/// `effect` is what twice the features do to the squared distance: it shrinks like 1/s and is halved where it has an
+/// expansion in 1/s, which is where the jackknife gives an estimate. Where the exact method was solved, its error says whether
+/// that would help: a model far from it can be as good. Where it was not, nobody knows.
+fn more_features(facts: &Facts, features: &RandomFeatures, effect: &str) -> Option<String> {
     let now = facts.feature_count?;
     if let Some((exact, gain)) = exact_method(facts).zip(facts.gain_of_exact()) {
         return Some(match gain {
             gain if gain >= LARGE_SHARE => format!(
-                "More features would help: {} instead of {} would about halve the squared distance to the exact method, \
+                "More features would help: {} instead of {} would {effect} the squared distance to the exact method, \
                  which {exact}.{}",
                 count(2 * now),
                 count(now),
@@ -196,9 +199,14 @@ fn more_features(facts: &Facts, features: &RandomFeatures) -> Option<String> {
     };
     Some(if part >= LARGE_SHARE {
         format!(
-            "More features may help: {} instead of {} would about halve this part, now {} of the {whole}.",
+            "More features may help: {} instead of {} would {effect} this part, now {} of the {whole}.",
             count(2 * now),
             count(now),
+            share(part)
+        )
+    } else if features.share_of_error.is_none() {
+        format!(
+            "Whether more features would help is not known without validation rows: this part is {} of the {whole}.",
             share(part)
         )
     } else {
@@ -264,7 +272,7 @@ mod tests {
                       hold, each with probability at least 95%";
         assert!(verdict.contains(proved), "{verdict}");
         assert!(
-            advice.starts_with("More features may help: 2,048 instead of 1,024 would about halve this part, now 30%"),
+            advice.starts_with("More features may help: 2,048 instead of 1,024 would reduce this part, now 30%"),
             "{advice}"
         );
         let farther = Facts { measured_distance: Some(45.0), ..facts() };
@@ -274,12 +282,13 @@ mod tests {
         assert!(verdict.contains(far), "{verdict}");
     }
 
-    /// 4.4² of 5.5² is a gain of 36%; at 5.45 it is 2%, and at 5.6 the exact method is worse, however far the model is.
+    /// Where the jackknife has an estimate, twice the features halve the distance. 4.4² of 5.5² is a gain of 36%; at 5.45 it is 2%, and at 5.6 the exact method is worse, however far the model is.
     #[test]
     fn the_error_of_the_exact_method_says_whether_features_are_lacking() {
         let with = |exact: f64| {
             let facts = Facts { measured_distance: Some(15.0), exact_mse: Some(exact * exact), ..facts() };
-            said(&facts, &calibrated())
+            let estimates = ErrorEstimates { jackknife: Some(15.0), ..ErrorEstimates::default() };
+            said(&facts, &Evidence { estimates, ..calibrated() })
         };
         let (verdict, advice) = with(4.4);
         let words = "; the exact method (the same model without random features) is typically 4.4 off on the same rows, and \
@@ -336,8 +345,12 @@ mod tests {
         assert!(advice.contains("For intervals with a guarantee, train without sample weights."), "{advice}");
         // The estimate needs no validation rows and is called one.
         let estimates = ErrorEstimates { jackknife: Some(2.8), fresh_features: None, jackknife_detail: None };
-        let (verdict, _) = said(&bare, &Evidence { estimates, ..unproved() });
+        let (verdict, advice) = said(&bare, &Evidence { estimates, ..unproved() });
         assert!(verdict.contains("move its predictions by an estimated 1.0% of the target's variation"), "{verdict}");
+        assert!(
+            advice.starts_with("Whether more features would help is not known without validation rows"),
+            "{advice}"
+        );
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Assessment {
         Ok(Self {
             held_out: sample_held_out(run, function, &head, in_spreads)?,
             scores,
-            estimates: jackknife(run, function, fit.lambda, pooled.map(|coding| (spec, coding)))?,
+            estimates: jackknife(run, function, fit, pooled.map(|coding| (spec, coding)))?,
             explanations: if spec.explanations { Some(explain(run, function, &head, spec.seed)?) } else { None },
             errors,
             head,

@@ -6,9 +6,10 @@ use crate::model::{Function, TargetCoding};
 use crate::solver::{
     ComparedRows, DrawError, FittedTargets, PoolPredictions, compared_rows, pool_multiple, pool_predictions,
 };
-use crate::theory::ours::jackknife::{LARGEST_BIAS, LARGEST_VARIANCE, interval_of_one_draw};
+use crate::theory::ours::jackknife::{LARGEST_BIAS, LARGEST_LEVERAGE, LARGEST_VARIANCE, interval_of_one_draw};
 use crate::theory::{ErrorEstimates, JACKKNIFE_ROWS, JackknifeDetail};
 use crate::training::TrainSpec;
+use crate::training::fit::Fit;
 use crate::training::rows::picked_rows::PickedRows;
 use crate::training::rows::run::Run;
 use crate::training::stage::TrainError;
@@ -17,25 +18,26 @@ use ndarray::Axis;
 /// The estimate of the mean squared distance, summed over the targets: from a pool of more draws where `pooled` has the
 /// spec and the coding of all fitted rows and the pool is affordable, otherwise from groups of the model's own draws.
 /// It looks at inputs that were not fitted; where there are too few, at fitted ones that are left out in turn, which
-/// takes a pool. No estimate where a few of them or the bias decide it, for a fit without error bars, and where neither is
-/// possible.
+/// takes a pool. No estimate where a few of them or the bias decide it, from groups where features have large leverages,
+/// for a fit without error bars, and where neither is possible.
 pub(crate) fn jackknife(
     run: &Run,
     function: &ScoredFunction,
-    lambda: f64,
+    fit: &Fit,
     pooled: Option<(&TrainSpec, &TargetCoding)>,
 ) -> Result<ErrorEstimates, TrainError> {
     let nothing = ErrorEstimates::default();
     let Some(bars) = function.parts.error_bars else { return Ok(nothing) };
     let by_pool = match pooled {
-        Some((spec, coding)) => of_pool(run, function.parts, lambda, spec, coding)?,
+        Some((spec, coding)) => of_pool(run, function.parts, fit.lambda, spec, coding)?,
         None => None,
     };
     let (error, detail) = if let Some((error, rows, left_out)) = by_pool {
         (error, (rows, left_out, true))
     } else {
         let rows = run.unfitted_rows(compared_rows(function.parts.map.feature_count()), true)?;
-        if rows.count() < JACKKNIFE_ROWS {
+        let leverage = fit.ridge().and_then(|ridge| ridge.feature_leverage);
+        if rows.count() < JACKKNIFE_ROWS || leverage.is_none_or(|leverage| leverage > LARGEST_LEVERAGE) {
             return Ok(nothing);
         }
         let without = bars.predictions(function.features(&rows.inputs()).view());

@@ -80,6 +80,8 @@ pub(crate) struct RidgeFit {
     pub(crate) spread: Option<Spread>,
     /// Where asked for, there are groups of draws to leave out, and λ is large enough for a factor.
     pub(crate) error_bars: Option<ErrorBars>,
+    /// The leverage of the features, as leaving them out tells it; where there are error bars.
+    pub(crate) feature_leverage: Option<f64>,
     /// μ of G, descending, where features are few enough.
     pub(crate) spectrum: Option<Vec<f64>>,
     /// (λ, F̂∞) around λ, where features are fewer still.

@@ -113,6 +113,8 @@ impl System {
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
         let draws = spec.feature_count / spec.map.columns_per_draw();
         let (spectrum, leverages) = self.spectrum(lambda, draws)?;
+        let without = if wants_bars { self.without_groups(coding, lambda, draws, threads) } else { None };
+        let (error_bars, feature_leverage) = without.unzip();
         let report = RidgeReport {
             method: solution.method,
             relative_residual: solution.relative_residual,
@@ -132,7 +134,8 @@ impl System {
             learned: Learned::Ridge(RidgeFit {
                 report,
                 target_mean_square: coding.decode_squares(&self.equations.target_mean_square).iter().sum(),
-                error_bars: if wants_bars { self.error_bars(coding, lambda, spec, threads) } else { None },
+                error_bars,
+                feature_leverage,
                 spectrum,
                 leverages,
                 // None where rounding leaves nothing to factor; the report then warns.
@@ -145,15 +148,19 @@ impl System {
 }
 
 impl System {
-    /// Weights without each group of draws, in the units of the targets.
-    fn error_bars(&self, coding: &TargetCoding, lambda: f64, spec: &TrainSpec, threads: usize) -> Option<ErrorBars> {
-        let draws = spec.feature_count / spec.map.columns_per_draw();
-        // No error bars where rounding leaves nothing to factor.
-        let without =
-            jackknife_weights(&self.equations, lambda, (draws, JACKKNIFE_GROUPS), threads).unwrap_or_default();
-        let without: Vec<Array2<f64>> = without.iter().map(|weights| coding.decode_weights(weights)).collect();
+    /// Weights without each group of draws, in the units of the targets, and the leverage of the features.
+    /// None where rounding leaves nothing to factor.
+    fn without_groups(
+        &self,
+        coding: &TargetCoding,
+        lambda: f64,
+        draws: usize,
+        threads: usize,
+    ) -> Option<(ErrorBars, f64)> {
+        let found = jackknife_weights(&self.equations, lambda, (draws, JACKKNIFE_GROUPS), threads).ok()?;
+        let without: Vec<Array2<f64>> = found.weights.iter().map(|weights| coding.decode_weights(weights)).collect();
         let finite = without.iter().flatten().all(|weight| weight.is_finite());
-        ErrorBars::new(&without).filter(|_| finite)
+        ErrorBars::new(&without).filter(|_| finite).map(|bars| (bars, found.leverage))
     }
 
     /// The eigenvalues of G and the leverages, as far as they are cheap enough.
