@@ -3,6 +3,7 @@
 use super::lambda_choice::LambdaChoice;
 use super::search::{CodedRows, Searched};
 use super::{Fit, Learned, RidgeFit};
+use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ErrorBars, RidgeReport, Spread, Statistics, TargetCoding};
 use crate::solver::{
@@ -122,6 +123,7 @@ impl System {
             effective_dimension: best.map(|best| best.effective_dimension),
             lambda_path: searched.map_or(Vec::new(), |searched| searched.points),
         };
+        let error_bars = if wants_bars { self.error_bars(rows, &map, lambda)? } else { None };
         Ok(Fit {
             map,
             weights: coding.decode_weights(&solution.weights),
@@ -132,7 +134,7 @@ impl System {
             learned: Learned::Ridge(RidgeFit {
                 report,
                 target_mean_square: coding.decode_squares(&self.equations.target_mean_square).iter().sum(),
-                error_bars: if wants_bars { self.error_bars(coding, lambda, spec, threads) } else { None },
+                error_bars,
                 spectrum,
                 leverages,
                 // None where rounding leaves nothing to factor; the report then warns.
@@ -146,14 +148,21 @@ impl System {
 
 impl System {
     /// Weights without each group of draws, in the units of the targets.
-    fn error_bars(&self, coding: &TargetCoding, lambda: f64, spec: &TrainSpec, threads: usize) -> Option<ErrorBars> {
-        let draws = spec.feature_count / spec.map.columns_per_draw();
-        // No error bars where rounding leaves nothing to factor.
-        let without =
-            jackknife_weights(&self.equations, lambda, (draws, JACKKNIFE_GROUPS), threads).unwrap_or_default();
+    fn error_bars(&self, rows: &CodedRows, map: &FeatureMap, lambda: f64) -> Result<Option<ErrorBars>, TrainError> {
+        let (coding, run) = (rows.coding, rows.run);
+        // An update has sums of rows that are not at hand.
+        let at_hand = run.has_fewer_rows_than(map.feature_count())
+            && run.rows.count(Part::Training) == self.equations.sample_count;
+        let without = if at_hand {
+            rows.jackknife_by_rows(map, lambda, JACKKNIFE_GROUPS)?
+        } else {
+            // No error bars where rounding leaves nothing to factor.
+            let groups = (map.draw_count(), JACKKNIFE_GROUPS);
+            jackknife_weights(&self.equations, lambda, groups, run.threads).unwrap_or_default()
+        };
         let without: Vec<Array2<f64>> = without.iter().map(|weights| coding.decode_weights(weights)).collect();
         let finite = without.iter().flatten().all(|weight| weight.is_finite());
-        ErrorBars::new(&without).filter(|_| finite)
+        Ok(ErrorBars::new(&without).filter(|_| finite))
     }
 
     /// The eigenvalues of G and the leverages, as far as they are cheap enough.
