@@ -37,7 +37,7 @@ pub use ridge::fresh_sums::{FreshInfluences, FreshSums};
 pub use ridge::gram::{Gram, NormalEquations, PackedGram};
 pub use ridge::gram_grid::{GramGrid, Reach, Width};
 pub use ridge::gram_sums::{GramSums, MergeError, OffGrid};
-pub use ridge::group_jackknife::{WithoutGroups, jackknife_weights};
+pub use ridge::group_jackknife::{WithoutGroups, jackknife_weights, jackknife_weights_by_rows};
 pub use ridge::leverage::Leverage;
 pub use ridge::path::{LeaveOneOut, PathPoint, RidgePath};
 pub use ridge::pool_subsets::{

@@ -52,14 +52,18 @@ fn relevant_inputs_come_first_among_fifty_others() {
     for seed in 0..20 {
         let raw = json!({
             "kernel": {"metric": "diagonal", "bandwidth": 10.0}, "features": {"count": 256, "seed": seed},
-            "guarantees": {"exact_rows": 0}, "error_bars": false,
+            "guarantees": {"exact_rows": 0}, "error_bars": false, "explanations": true,
         });
         let model = fit(&planted(seed, 600, 50), &raw, 2).unwrap().model;
-        let report = model.metric.unwrap();
-        let mut ranked: Vec<usize> = (0..52).collect();
-        ranked.sort_by(|left, right| report.relevances[*right].total_cmp(&report.relevances[*left]));
-        ranked[..2].sort_unstable();
-        assert_eq!(ranked[..2], [0, 1], "seed {seed}: {:?}", report.relevances);
+        let (report, explained) = (model.metric.unwrap(), model.explanations.unwrap().columns);
+        let sensitivities = explained.iter().map(|column| column.sensitivities[0]).collect();
+        let permutations = explained.iter().map(|column| column.permutation.unwrap().increase).collect();
+        for importance in [report.relevances.clone(), sensitivities, permutations] {
+            let mut ranked: Vec<usize> = (0..52).collect();
+            ranked.sort_by(|left, right| importance[*right].total_cmp(&importance[*left]));
+            ranked[..2].sort_unstable();
+            assert_eq!(ranked[..2], [0, 1], "seed {seed}: {importance:?}");
+        }
         assert_eq!(report.chosen, MetricKind::Diagonal);
         assert!(report.effective_rank < 10.0, "{}", report.effective_rank);
     }

@@ -5,7 +5,8 @@ use bochner::features::{FeatureMap, Wave};
 use bochner::linalg::symmetric_eigen;
 use bochner::model::Spread;
 use bochner::solver::{
-    BlockGram, Gram, GramGrid, GramSums, NormalEquations, Reach, RidgePath, Width, jackknife_weights, solve_ridge,
+    BlockGram, Gram, GramGrid, GramSums, NormalEquations, Reach, RidgePath, Width, jackknife_weights,
+    jackknife_weights_by_rows, solve_ridge,
 };
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde_json::Value;
@@ -300,9 +301,18 @@ fn the_jackknife_is_the_golden_one() {
             let equations = gram::<f64>(&map, &inputs, &targets).into_normal_equations();
             let lambda = number(&case["lam"]);
             let groups = number(&golden["groups"]) as usize;
-            let without = jackknife_weights(&equations, lambda, (map.draw_count(), groups), 2).unwrap().weights;
+            let found = jackknife_weights(&equations, lambda, (map.draw_count(), groups), 2).unwrap();
+            let without = &found.weights;
             assert_eq!(without.len(), groups);
             let psi = features::<f64>(&map, &inputs);
+            let centred = (&targets - targets.mean().unwrap()).insert_axis(Axis(1));
+            let counts = (map.draw_count(), groups);
+            let by_rows = jackknife_weights_by_rows(psi.view(), centred.view(), lambda, counts, 2).unwrap();
+            assert_close(by_rows.leverage, found.leverage, 1e-8, "leverage");
+            for (by_columns, by_rows) in without.iter().zip(&by_rows.weights) {
+                let scale = by_columns.iter().fold(0.0, |scale: f64, weight| scale.max(weight.abs()));
+                assert!((by_columns - by_rows).iter().all(|gap| gap.abs() < 1e-6 * scale), "{set} {lambda}");
+            }
             let predictions: Vec<Array2<f64>> = without.iter().map(|weights| psi.dot(weights)).collect();
             for (&row, expected) in indices(&golden["rows"]).iter().zip(&vector(&golden["per_row"])) {
                 let values: Vec<f64> = predictions.iter().map(|predictions| predictions[[row, 0]]).collect();

@@ -55,8 +55,9 @@ impl LambdaChoice {
         Self { best_is_smallest, losses: path, ..Self::given(lambda) }
     }
 
-    /// The one of smallest leave-one-out error on the features of `map`: in mixed precision first, and in f64 if the
-    /// best λ is too small for that, or a λ that was found on a sample is nearly so.
+    /// The one of smallest leave-one-out error on the features of `map`: near one that was found on a sample by the system of
+    /// the rows, where features outnumber them; otherwise in mixed precision first, and in f64 if the best λ is too small
+    /// for that, or the one of the sample is nearly so.
     pub(crate) fn by_leave_one_out(
         rows: &CodedRows,
         spec: &TrainSpec,
@@ -64,6 +65,10 @@ impl LambdaChoice {
         found: Option<f64>,
     ) -> Result<Self, TrainError> {
         let (run, bound) = (rows.run, map.bound());
+        let by_rows = found.filter(|_| !spec.is_exact() && run.has_fewer_rows_than(map.feature_count()));
+        if let Some(searched) = by_rows.map(|near| rows.search_lambda_by_rows(&map, near)).transpose()?.flatten() {
+            return Ok(Self::best_of(searched));
+        }
         let from = if spec.bandwidth.is_searched() { BANDWIDTH_SHARE } else { 0.0 };
         let wanted = (ROWS_PER_FEATURE * spec.feature_count).clamp(FEWEST_ROWS, SEARCH_ROWS);
         let selection = run.sample(wanted);

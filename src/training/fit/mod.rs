@@ -30,6 +30,9 @@ pub(crate) mod predicted_targets;
 /// From row blocks to weights.
 pub(crate) mod ridge;
 
+/// The system of the rows, where features outnumber them.
+mod row_system;
+
 /// The exact kernel system of the training rows.
 pub(crate) mod exact_system;
 

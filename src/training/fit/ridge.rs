@@ -3,6 +3,7 @@
 use super::lambda_choice::LambdaChoice;
 use super::search::{CodedRows, Searched};
 use super::{Fit, Learned, RidgeFit};
+use crate::dataset::Part;
 use crate::features::{FeatureMap, Precision};
 use crate::model::{ErrorBars, RidgeReport, Spread, Statistics, TargetCoding};
 use crate::solver::{
@@ -113,7 +114,7 @@ impl System {
         let training_mse = coding.decode_squares(&self.equations.mean_squared_errors(&solution.weights));
         let draws = spec.feature_count / spec.map.columns_per_draw();
         let (spectrum, leverages) = self.spectrum(lambda, draws)?;
-        let without = if wants_bars { self.without_groups(coding, lambda, draws, threads) } else { None };
+        let without = if wants_bars { self.without_groups(rows, &map, lambda)? } else { None };
         let (error_bars, feature_leverage) = without.unzip();
         let report = RidgeReport {
             method: solution.method,
@@ -152,15 +153,23 @@ impl System {
     /// None where rounding leaves nothing to factor.
     fn without_groups(
         &self,
-        coding: &TargetCoding,
+        rows: &CodedRows,
+        map: &FeatureMap,
         lambda: f64,
-        draws: usize,
-        threads: usize,
-    ) -> Option<(ErrorBars, f64)> {
-        let found = jackknife_weights(&self.equations, lambda, (draws, JACKKNIFE_GROUPS), threads).ok()?;
+    ) -> Result<Option<(ErrorBars, f64)>, TrainError> {
+        let (coding, run) = (rows.coding, rows.run);
+        // An update has sums of rows that are not at hand.
+        let at_hand = run.has_fewer_rows_than(map.feature_count())
+            && run.rows.count(Part::Training) == self.equations.sample_count;
+        let found = if at_hand {
+            rows.jackknife_by_rows(map, lambda, JACKKNIFE_GROUPS)?
+        } else {
+            let groups = (map.draw_count(), JACKKNIFE_GROUPS);
+            jackknife_weights(&self.equations, lambda, groups, run.threads).unwrap_or_default()
+        };
         let without: Vec<Array2<f64>> = found.weights.iter().map(|weights| coding.decode_weights(weights)).collect();
         let finite = without.iter().flatten().all(|weight| weight.is_finite());
-        ErrorBars::new(&without).filter(|_| finite).map(|bars| (bars, found.leverage))
+        Ok(ErrorBars::new(&without).filter(|_| finite).map(|bars| (bars, found.leverage)))
     }
 
     /// The eigenvalues of G and the leverages, as far as they are cheap enough.

@@ -3,8 +3,9 @@
 use super::fields::Fields;
 use super::rules::{BandwidthRule, MetricRule};
 use super::train_spec::TrainSpec;
-use crate::dataset::Schema;
+use crate::dataset::{Schema, Task};
 use crate::features::KernelShape;
+use crate::solver::DENSE_ROWS;
 
 /// ν of the matern kernel that a search tries.
 const SEARCHED_NU: f64 = 1.5;
@@ -119,17 +120,23 @@ impl Effort {
     }
 
     /// Features for this many training rows: in proportion to √n, between a least and a largest count, and no more than a
-    /// fit of bounded size allows. Where features are cheap, up to twice as many as rows: their scatter would be most of
-    /// the error.
-    fn feature_count(self, rows: u64) -> usize {
-        let (per_root, cheap, least, most) = match self {
+    /// fit of bounded size allows. Where features are cheap, some times as many as rows: their scatter would be most of the
+    /// error. Numbers on few rows have more, since their λ and error bars come from the system of the rows.
+    fn feature_count(self, rows: u64, task: Task) -> usize {
+        let (per_root, least, most) = match self {
             Self::Fast => return 1_024,
-            Self::Balanced => (16.0, 2_048.0, 1_024, 4_096),
-            Self::Thorough => (32.0, 4_096.0, 2_048, 8_192),
+            Self::Balanced => (16.0, 1_024, 4_096),
+            Self::Thorough => (32.0, 2_048, 8_192),
+        };
+        let few_numbers = task == Task::Regression && rows <= DENSE_ROWS as u64;
+        let (per_row, cheap) = match self {
+            _ if few_numbers => (8.0, 4_096.0),
+            Self::Thorough => (2.0, 4_096.0),
+            Self::Fast | Self::Balanced => (2.0, 2_048.0),
         };
         let n = rows.max(1) as f64;
         let affordable = (LARGEST_FIT / n).sqrt();
-        let wanted = (per_root * n.sqrt()).max(f64::min(cheap, 2.0 * n)).min(affordable) as usize;
+        let wanted = (per_root * n.sqrt()).max(f64::min(cheap, per_row * n)).min(affordable) as usize;
         wanted.next_multiple_of(COUNT_STEP).clamp(least, most)
     }
 }
@@ -147,7 +154,7 @@ impl TrainSpec {
             return self.clone();
         }
         let per_draw = self.map.columns_per_draw();
-        let count = self.effort.feature_count(self.training_rows(schema)).min(self.feature_count);
+        let count = self.effort.feature_count(self.training_rows(schema), schema.task).min(self.feature_count);
         let mut spec = self.with_count((count - count % per_draw).max(per_draw));
         spec.open.count_by_rows = false;
         spec
@@ -252,10 +259,15 @@ mod tests {
 
     #[test]
     fn counts_grow_with_the_root_of_the_rows_within_limits() {
-        let count = |effort: Effort, rows| effort.feature_count(rows);
+        let labels = |effort: Effort, rows| effort.feature_count(rows, Task::Classification);
         assert_eq!(
-            [10, 700, 4_096, 16_384, 65_536, 1 << 17].map(|n| count(Effort::Balanced, n)),
+            [10, 700, 4_096, 16_384, 65_536, 1 << 17].map(|n| labels(Effort::Balanced, n)),
             [1_024, 1_408, 2_048, 2_048, 4_096, 4_096]
+        );
+        let count = |effort: Effort, rows| effort.feature_count(rows, Task::Regression);
+        assert_eq!(
+            [10, 300, 512, 3_000, 3_001, 16_384, 65_536].map(|n| count(Effort::Balanced, n)),
+            [1_024, 2_432, 4_096, 4_096, 2_048, 2_048, 4_096]
         );
         assert_eq!([10, 16_384, 65_536, 1 << 30].map(|n| count(Effort::Thorough, n)), [2_048, 4_096, 7_872, 2_048]);
         assert_eq!(count(Effort::Balanced, 1_000_000), 2_048); // bounded by the work

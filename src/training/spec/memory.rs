@@ -4,7 +4,7 @@ use super::open_choices::{CANDIDATES, OpenChoices};
 use crate::dataset::{Encoding, Schema};
 use crate::features::{KernelShape, Sampling};
 use crate::solver::{DENSE_ROWS, PROBES, blocks_at_once, compared_rows, pool_multiple};
-use crate::training::{GuaranteeSpec, LambdaRule, TrainSpec};
+use crate::training::{ClassWeight, GuaranteeSpec, LambdaRule, TrainSpec};
 
 /// Rows of a block: enough for sums of products to run at full speed, few enough for sums in f32 to stay exact enough
 /// and for two panels of a block to stay in the second cache.
@@ -48,8 +48,16 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let is_ridge = learner.loss().is_none();
     // With λ to be found, the eigenvectors, their workspace and their f64 copy come on top;
     // so do copies of what is kept for spreads and updates.
-    let searching = spec.lambda == LambdaRule::Search || spec.spread || spec.updatable;
-    let matrices = if (searching && is_ridge) || spec.bandwidth.is_searched() { 8 } else { 4 };
+    // Where features outnumber rows, a search for the kernel leaves λ to the system of the rows.
+    let equal = spec.sample_weight.is_none() && spec.class_weight == ClassWeight::None;
+    let by_rows = is_ridge && equal && training_rows < s && training_rows <= DENSE_ROWS as u64;
+    let lambda_by_rows = by_rows && spec.search_size().is_some();
+    let searching = (spec.lambda == LambdaRule::Search && !lambda_by_rows) || spec.spread || spec.updatable;
+    let searches_bandwidth = spec.bandwidth.is_searched() && !lambda_by_rows;
+    let matrices = if (searching && is_ridge) || searches_bandwidth { 8 } else { 4 };
+    // Its matrix with a copy, two more for the groups of draws of each thread, and the features of all rows.
+    let row_system =
+        if by_rows { ((2 + 2 * threads as u64) * training_rows * training_rows + training_rows * s) * F64 } else { 0 };
     // An iteration keeps some vectors of weights, and of decision values for every row.
     let iteration = if is_ridge { 0 } else { 8 * outputs * (s + rows) * F64 };
     let solving = matrices * s * s * F64 + 2 * outputs * s * F64 + iteration;
@@ -83,7 +91,9 @@ pub fn estimate_memory(spec: &TrainSpec, schema: &Schema, threads: usize) -> u64
     let choosing = estimate_choice(spec, outputs, threads as u64);
     let candidates = if spec.sampling.has_pool() { 2 * spec.pool.size as u64 * d * F64 } else { 0 };
     // One after the other: columns are sorted, the weights found, the pool looked at, then the exact system solved.
-    let fitting = held + solving + threads as u64 * block;
+    // No more blocks are summed up at once than there are.
+    let blocks = (threads as u64).min(training_rows.div_ceil(BLOCK_ROWS as u64).max(1));
+    let fitting = held + solving + (blocks * block).max(row_system);
     // One byte a row for its part, and for a second list of parts with design rows; the pass that makes it needs as many.
     let parts = if spec.design_fraction > 0.0 { 3 } else { PART_BYTES };
     // The values of the column that rows are split by, once more in order, and the fold of every row.
@@ -156,6 +166,22 @@ mod tests {
         assert!(full > none + 12 * 5_000 * 5_000 * F64, "{none} {full}");
         assert_eq!((need("diagonal", "gaussian"), need("search", "gaussian")), (none, full));
         assert_eq!(need("search", "laplace"), need("none", "laplace"));
+    }
+
+    /// Half of the two gigabytes that a small machine has: 4,096 features of 2,560 rows.
+    #[test]
+    fn the_default_for_a_small_table_needs_less_than_a_gigabyte() {
+        let schema = schema(3_200);
+        let need = |raw: &serde_json::Value| {
+            let spec = TrainSpec::check("", Some(raw), SpecLimits { feature_count: 16_384 }).unwrap().for_rows(&schema);
+            assert_eq!(spec.feature_count, 4_096);
+            estimate_memory(&spec, &schema, 2)
+        };
+        let matrix = 4_096 * 4_096 * F64;
+        assert!((5 * matrix..1 << 30).contains(&need(&json!({}))), "{}", need(&json!({})));
+        // A kernel that is given has its λ searched for by the Gram matrix.
+        let given = json!({"kernel": {"bandwidth": 2}});
+        assert!(need(&given) > 9 * matrix);
     }
 
     /// Two matrices of 8,192 columns, less for a pool of three groups of 6,667, three for ridge regression on the pool, and

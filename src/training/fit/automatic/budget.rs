@@ -12,12 +12,20 @@ const FEWEST: usize = 24;
 pub(super) const FINALS: usize = 5;
 const FINAL_SHARE: f64 = 1.1;
 
+/// Rows of a final on more features than rows, where not all are affordable, largest first.
+const ROWS: [usize; 4] = [1_536, 1_024, 768, 512];
+
+/// λ that such a fit tries, about.
+const TRIED_LAMBDAS: f64 = 5.0;
+
 /// The size of a table and of a model for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FitSize {
     pub(super) rows: usize,
     pub(super) inputs: usize,
     pub(super) features: usize,
+    /// Whether these can be fitted by the system of the rows.
+    pub(super) by_rows: bool,
 }
 
 /// What a search has.
@@ -26,8 +34,28 @@ pub(super) struct Budget {
     /// Of each candidate's fit, even.
     pub(super) features: usize,
     pub(super) candidates: usize,
-    /// Features of the fits in the final, if more are affordable for so few of them.
-    pub(super) final_features: Option<usize>,
+    pub(super) finals: Option<Finals>,
+}
+
+/// The fits of the final, if better ones are affordable for so few candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finals {
+    /// On more features.
+    Features(usize),
+    /// On those of the model, which outnumber these rows.
+    Rows { rows: usize, features: usize },
+    /// Without features.
+    Kernel,
+}
+
+impl Finals {
+    /// Of the fits; 0 without features.
+    pub(super) fn features(self) -> usize {
+        match self {
+            Self::Features(features) | Self::Rows { features, .. } => features,
+            Self::Kernel => 0,
+        }
+    }
 }
 
 impl FitSize {
@@ -46,6 +74,19 @@ impl FitSize {
         2.0 * rows * p * p + 8.0 * p.powi(3) + 4.0 * compared.min(rows) * p * p + rows * p * (4.0 * d + 80.0)
     }
 
+    /// The same by the system of so many rows: its matrix, and a factor with the diagonal of the inverse for each λ.
+    fn operations_by_rows(self, rows: usize) -> f64 {
+        let [n, d, s] = [rows, self.inputs, self.features].map(|count| count as f64);
+        2.0 * n * n * s + TRIED_LAMBDAS * n.powi(3) + n * s * (4.0 * d + 80.0)
+    }
+
+    /// The final on the features of the model, on as many rows as are affordable.
+    fn finals_by_rows(self, affordable: f64) -> Option<Finals> {
+        let counts = std::iter::once(self.rows).chain(ROWS.into_iter().filter(|rows| *rows < self.rows));
+        let rows = counts.filter(|_| self.by_rows).find(|rows| self.operations_by_rows(*rows) <= affordable)?;
+        Some(Finals::Rows { rows, features: self.features & !1 })
+    }
+
     /// The most features that leave room for the candidates that the search wants.
     pub(super) fn budget(self, size: SearchSize) -> Budget {
         let total = (size.fits * self.operations()).max(size.least_operations);
@@ -56,9 +97,10 @@ impl FitSize {
         let features = fitting.clone().find(|features| affordable(*features) >= size.candidates as f64);
         let features = features.or(fitting.clone().next_back()).unwrap_or(most.max(2));
         let in_final = FINALS as f64 / FINAL_SHARE;
-        let final_features = fitting.take_while(|more| *more > features).find(|more| affordable(*more) >= in_final);
+        let more = fitting.take_while(|more| *more > features).find(|more| affordable(*more) >= in_final);
+        let finals = self.finals_by_rows(total / in_final).or(more.map(Finals::Features));
         let candidates = (affordable(features) as usize).clamp(FEWEST, 2 * size.candidates);
-        Budget { features, candidates, final_features }
+        Budget { features, candidates, finals }
     }
 }
 
@@ -70,15 +112,16 @@ mod tests {
     #[test]
     fn larger_fits_afford_more_features_and_enough_candidates() {
         let size = Effort::Balanced.search_size().unwrap();
-        let budget = |rows, features| FitSize { rows, inputs: 8, features }.budget(size);
+        let of_fit = |rows, features, by_rows| FitSize { rows, inputs: 8, features, by_rows }.budget(size);
+        let budget = |rows, features| of_fit(rows, features, false);
         let (small, medium, large) = (budget(500, 1_024), budget(16_384, 2_048), budget(100_000, 4_096));
         assert!(small.features == 256 && small.candidates >= FEWEST);
         assert!(medium.features >= small.features.min(384) && medium.candidates >= size.candidates, "{medium:?}");
         assert!(large.features == 1_024 && large.candidates >= size.candidates, "{large:?}");
         assert_eq!(budget(100, 40).features, 40);
-        assert_eq!(
-            (small.final_features, large.final_features, budget(100, 40).final_features),
-            (Some(512), None, None)
-        );
+        assert_eq!((small.finals, large.finals, budget(100, 40).finals), (Some(Finals::Features(512)), None, None));
+        let finals = |rows, features| of_fit(rows, features, true).finals.unwrap();
+        assert_eq!(finals(800, 3_200), Finals::Rows { rows: 800, features: 3_200 });
+        assert_eq!(finals(2_500, 4_096), Finals::Rows { rows: 1_024, features: 4_096 });
     }
 }

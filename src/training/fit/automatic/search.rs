@@ -1,6 +1,6 @@
 //! Which candidates are tried, one thing changed after the other, and which of them is kept.
 
-use super::budget::{Budget, FINALS, FitSize};
+use super::budget::{Budget, FINALS, Finals, FitSize};
 use super::trials::{Point, Trials, Tried};
 use crate::dataset::{ColumnMoments, Encoding, Part, ScalingRule};
 use crate::features::KernelShape;
@@ -36,19 +36,20 @@ pub(crate) fn search_kernel(
     size: SearchSize,
 ) -> Result<KernelChoice, TrainError> {
     let (rows, inputs) = (run.rows.count(Part::Training), encoding.input_dim());
-    let budget = FitSize { rows, inputs, features: spec.feature_count }.budget(size);
-    let rows = |features: usize| RoundRows::of_search(run, coding, spec, (size, features));
+    let by_rows = matches!(coding, TargetCoding::Numbers { .. }) && run.has_fewer_rows_than(spec.feature_count);
+    let budget = FitSize { rows, inputs, features: spec.feature_count, by_rows }.budget(size);
+    let on_features = |features: usize| RoundRows::of_search(run, coding, spec, (size, features));
     let columns = (encoding, moments);
-    let trials = Trials::new(run, rows(budget.features), columns, budget.candidates, (0.0, FINAL));
+    let trials = Trials::new(run, on_features(budget.features), columns, budget.candidates, (0.0, FINAL));
     let mut search = Search { trials, spec, size };
     search.try_all()?;
-    let finals = match budget.final_features {
-        Some(features) => {
-            Some(search.compare_again(Trials::new(run, rows(features), columns, FINALS, (FINAL, END)))?)
-        }
-        None => None,
-    };
-    Ok(search.finish(finals.as_ref(), budget))
+    let rows = budget.finals.map(|finals| match finals {
+        Finals::Features(features) => on_features(features),
+        Finals::Rows { rows, features } => RoundRows::of_many_features(run, coding, spec, (rows, features)),
+        Finals::Kernel => RoundRows::of_kernels(run, coding, spec, rows),
+    });
+    let finals = rows.map(|rows| search.compare_again(Trials::new(run, rows, columns, FINALS, (FINAL, END))));
+    Ok(search.finish(finals.transpose()?.as_ref(), budget))
 }
 
 /// The same for the exact kernel method: candidates are fitted without features, on few rows first.
@@ -67,7 +68,7 @@ pub(crate) fn search_exact_kernel(
     search.try_all()?;
     let finals = Trials::new(run, rows(last), columns, FINALS, (FINAL, END));
     let finals = if more { Some(search.compare_again(finals)?) } else { None };
-    let budget = Budget { features: 0, candidates: size.candidates, final_features: more.then_some(0) };
+    let budget = Budget { features: 0, candidates: size.candidates, finals: more.then_some(Finals::Kernel) };
     Ok(search.finish(finals.as_ref(), budget))
 }
 
@@ -211,13 +212,14 @@ impl<'a> Search<'a> {
 
     /// The first candidate, the best without a metric and the best of each form of it, on more features: few of them favour
     /// smooth kernels and wide bandwidths. Without features, on more rows: few of them favour metrics that fit them alone.
+    /// Each starts from the λ that was best before.
     fn compare_again(&self, mut finals: Trials<'a>) -> Result<Trials<'a>, TrainError> {
         let tried = &self.trials.tried;
         let mut finalists = vec![0];
         finalists.extend(KINDS.iter().filter_map(|kind| self.trials.best(|tried| tried.kind() == *kind)));
         finalists.dedup();
         for index in finalists {
-            finals.measure(tried[index].point.clone())?;
+            finals.measure_near(tried[index].point.clone(), Some(tried[index].lambda))?;
         }
         if !finals.tried.is_empty() {
             finals.descend(kept(&finals), COARSE)?;
@@ -241,7 +243,7 @@ impl<'a> Search<'a> {
             gain,
             gain_standard_error,
             candidates: all().map(Tried::describe).collect(),
-            finals: budget.final_features.map(|features| SearchFinals { first: before, features }),
+            finals: budget.finals.map(|finals| SearchFinals { first: before, features: finals.features() }),
         };
         let scaled = trials.scaled(kept.point.scaling);
         KernelChoice {

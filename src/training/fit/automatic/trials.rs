@@ -97,19 +97,33 @@ impl<'a> Trials<'a> {
 
     /// Fits a candidate, whatever is left.
     pub(super) fn fit(&self, point: &Point) -> Result<RoundFit, TrainError> {
+        self.fit_near(point, self.tried.last().map(|last| last.lambda))
+    }
+
+    /// The same from a λ near which the best may be.
+    fn fit_near(&self, point: &Point, near: Option<f64>) -> Result<RoundFit, TrainError> {
         let inputs = point.metric.applied_to(&self.scaled(point.scaling));
-        let near = self.tried.last().map(|last| last.lambda);
         self.rows.fit_kernel(&inputs, point.shape.with_bandwidth(point.bandwidth), near)
     }
 
     /// Tries a candidate; none where nothing is left for it or it has no finite error, which the first one must have.
     pub(super) fn measure(&mut self, point: Point) -> Result<Option<(usize, RoundFit)>, TrainError> {
+        let near = self.tried.last().map(|last| last.lambda);
+        self.measure_near(point, near)
+    }
+
+    /// The same from a λ near which the best may be.
+    pub(super) fn measure_near(
+        &mut self,
+        point: Point,
+        near: Option<f64>,
+    ) -> Result<Option<(usize, RoundFit)>, TrainError> {
         let usable = point.bandwidth > 0.0 && point.bandwidth.is_finite();
         if self.spent >= self.most || !usable {
             return Ok(None);
         }
         let start = Instant::now();
-        let fit = match self.fit(&point) {
+        let fit = match self.fit_near(&point, near) {
             Err(TrainError::Data(_)) if !self.tried.is_empty() => None,
             found => Some(found?),
         };

@@ -3,7 +3,7 @@
 use super::matrix::{GradientProducts, Metric};
 use super::residuals::Residuals;
 use crate::dataset::Part;
-use crate::features::Kernel;
+use crate::features::{FeatureMap, Kernel};
 use crate::model::{InputPipeline, MetricKind, TargetCoding};
 use crate::solver::{KernelFit, KernelPath, PathPoint, kernel_gradients, product_in_strips};
 use crate::training::rows::row_selection::RowSelection;
@@ -32,9 +32,7 @@ impl KernelRound {
         let (points, targets) = coded_rows(run, rows, inputs, coding)?;
         let go_on = || !run.observer.should_stop();
         let path = KernelPath::new(kernel, points.view(), targets.view(), run.threads, &go_on)?;
-        let found = descend(run, &path, lambdas, near)?;
-        let none = || TrainError::Data("no lambda gives a finite leave-one-out error; set lambda to a number".into());
-        let (KernelFit { coefficients, residuals, point }, _) = found.ok_or_else(none)?;
+        let KernelFit { coefficients, residuals, point } = best_fit(run, &path, (lambdas, near))?;
         Ok((Self { kernel, points, coefficients }, point, Residuals::of(&residuals)))
     }
 
@@ -66,6 +64,26 @@ impl KernelRound {
         let terms = self.points.rows().into_iter().zip(self.coefficients.column(0));
         terms.map(|(point, alpha)| alpha * self.kernel.evaluate(input, point)).sum()
     }
+}
+
+/// The weights of a fit on features that outnumber the rows, by the system of the rows, at the best λ of a list, with its
+/// leave-one-out residuals.
+pub(super) fn solve_by_rows(
+    (run, rows, coding): (&Run, &RowSelection, &TargetCoding),
+    inputs: &InputPipeline,
+    map: &FeatureMap,
+    lambdas: (&[f64], Option<f64>),
+) -> Result<(Array2<f64>, PathPoint, Residuals), TrainError> {
+    let (points, targets) = coded_rows(run, rows, inputs, coding)?;
+    let features = map.projector::<f64>().transform(points.view());
+    let path = KernelPath::of_features(features.view(), targets.view(), run.threads);
+    let KernelFit { coefficients, residuals, point } = best_fit(run, &path, lambdas)?;
+    Ok((features.t().dot(&coefficients), point, Residuals::of(&residuals)))
+}
+
+fn best_fit(run: &Run, path: &KernelPath, (lambdas, near): (&[f64], Option<f64>)) -> Result<KernelFit, TrainError> {
+    let none = || TrainError::Data("no lambda gives a finite leave-one-out error; set lambda to a number".into());
+    Ok(descend(run, path, lambdas, near)?.ok_or_else(none)?.0)
 }
 
 /// Scaled inputs of some training rows, and their coded targets centred by their means.

@@ -40,9 +40,13 @@ pub(crate) fn learn_metric(
 ) -> Result<LearnedMetric, TrainError> {
     let rows = RoundRows::of(run, coding, spec);
     // No metric gets as good a bandwidth as the rounds have, on the same features.
-    let bandwidth =
-        if spec.bandwidth == BandwidthRule::Search { rows.search_bandwidth(scaled, bandwidth)? } else { bandwidth };
-    let without = Candidate { metric: Metric::Identity, round: 0, fit: rows.fit(scaled, bandwidth)? };
+    let fit = |inputs: &InputPipeline, bandwidth: f64| match spec.bandwidth {
+        BandwidthRule::Search => rows.fit_near(inputs, bandwidth),
+        BandwidthRule::Fixed(_) | BandwidthRule::MeanDistance | BandwidthRule::Median | BandwidthRule::Grid => {
+            rows.fit(inputs, bandwidth)
+        }
+    };
+    let without = Candidate { metric: Metric::Identity, round: 0, fit: fit(scaled, bandwidth)? };
     let varying = scaled.input_dim() - scaled.scaling.constant_count();
     // With one input a metric is a bandwidth.
     let kinds: &[MetricKind] = if varying < 2 { &[] } else { spec.metric.kinds(spec.kernel) };
@@ -52,7 +56,11 @@ pub(crate) fn learn_metric(
         let mut tried: Vec<Candidate> = Vec::with_capacity(ROUNDS);
         for round in 1..=ROUNDS {
             let last = tried.last().unwrap_or(&without);
-            let next = next_round(&rows, scaled, spec, last, (kind, round))?;
+            let before = last.metric.applied_to(scaled);
+            let products = rows.gradient_products((&before, &last.metric), &last.fit, kind)?;
+            let metric = Metric::of(products, scaled)?;
+            let fit = fit(&metric.applied_to(scaled), last.fit.bandwidth)?;
+            let next = Candidate { metric, round, fit };
             rounds.push(next.describe());
             tried.push(next);
         }
@@ -82,26 +90,6 @@ pub(crate) fn learn_metric(
         gain_standard_error,
     };
     Ok(LearnedMetric { inputs, bandwidth, report })
-}
-
-/// The metric of the gradients of the last fit, and the fit in its coordinates.
-fn next_round(
-    rows: &RoundRows,
-    scaled: &InputPipeline,
-    spec: &TrainSpec,
-    last: &Candidate,
-    (kind, round): (MetricKind, usize),
-) -> Result<Candidate, TrainError> {
-    let before = last.metric.applied_to(scaled);
-    let products = rows.gradient_products((&before, &last.metric), &last.fit, kind)?;
-    let metric = Metric::of(products, scaled)?;
-    let inputs = metric.applied_to(scaled);
-    let bandwidth = match spec.bandwidth {
-        BandwidthRule::Search => rows.search_bandwidth(&inputs, last.fit.bandwidth)?,
-        BandwidthRule::Fixed(value) => value,
-        BandwidthRule::MeanDistance | BandwidthRule::Median | BandwidthRule::Grid => last.fit.bandwidth,
-    };
-    Ok(Candidate { fit: rows.fit(&inputs, bandwidth)?, metric, round })
 }
 
 impl Candidate {

@@ -1,6 +1,6 @@
 //! One fit of a round: bandwidth and λ by leave-one-out error, and the gradients of what was fitted.
 
-use super::kernel_round::KernelRound;
+use super::kernel_round::{KernelRound, solve_by_rows};
 use super::matrix::{GradientProducts, Metric};
 use super::residuals::Residuals;
 use crate::dataset::Part;
@@ -8,7 +8,7 @@ use crate::features::{FeatureMap, Gradients, Kernel, KernelShape, MapKind, Preci
 use crate::model::{InputPipeline, MetricKind, TargetCoding};
 use crate::solver::{PathPoint, RidgePath, in_order, product_in_strips};
 use crate::training::TrainSpec;
-use crate::training::fit::search::{LOO_ROWS, best_of};
+use crate::training::fit::search::best_of;
 use crate::training::rows::classes::check_total_weight;
 use crate::training::rows::parted_rows::RowBlock;
 use crate::training::rows::row_selection::RowSelection;
@@ -16,35 +16,30 @@ use crate::training::rows::run::Run;
 use crate::training::spec::effort::SearchSize;
 use crate::training::stage::TrainError;
 use ndarray::{Array1, Array2, Axis};
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// Rows that a round is fitted on.
 const ROWS: usize = 16_384;
 
-/// The bandwidths of a round, in units of that of the round before.
-const BANDWIDTHS: [f64; 6] = [2.0, 1.414, 1.0, 0.707, 0.5, 0.354];
+/// Those of them whose leave-one-out residuals are compared.
+const COMPARED_ROWS: usize = 2_048;
+
+/// Steps of √2 from the bandwidth of the round before, at most, to either side.
+const BANDWIDTH_STEPS: usize = 3;
 
 /// Features of the fits, from those of the model: a part of them is enough to see which inputs matter, and keeps all
 /// rounds together as cheap as a few fits of the model's size on these rows.
-#[derive(Debug, Clone, Copy)]
-struct FeatureCounts {
-    fit: usize,
-    bandwidth: usize,
-}
-
-impl FeatureCounts {
-    fn of(model: usize) -> Self {
-        let even = |count: usize| (count & !1).max(2);
-        Self {
-            fit: even((model / 2).min(1_024).max(model.min(256))),
-            bandwidth: even((model / 4).min(512).max(model.min(128))),
-        }
-    }
+fn feature_count(of_model: usize) -> usize {
+    let count = (of_model / 4).min(512).max(of_model.min(256));
+    (count & !1).max(2)
 }
 
 /// What candidates are fitted by.
 #[derive(Debug, Clone, Copy)]
 enum FittedBy {
-    Features(FeatureCounts),
+    Features(usize),
+    /// So many features, which outnumber the rows, by the system of the rows.
+    RowsOfFeatures(usize),
     /// The kernel itself, whose gradients exist for smooth kernels only.
     Kernel,
 }
@@ -81,8 +76,8 @@ pub(super) enum Fitted {
 impl<'a> RoundRows<'a> {
     pub(super) fn of(run: &'a Run<'a>, coding: &'a TargetCoding, spec: &TrainSpec) -> Self {
         let fitted = run.sample(ROWS);
-        let compared = run.sample_of(&fitted, LOO_ROWS);
-        let (kernel, by) = (spec.kernel, FittedBy::Features(FeatureCounts::of(spec.feature_count)));
+        let compared = run.sample_of(&fitted, COMPARED_ROWS);
+        let (kernel, by) = (spec.kernel, FittedBy::Features(feature_count(spec.feature_count)));
         let seed = FeatureMap::seed_for_metric(spec.seed);
         let lambdas = spec.compared_lambdas(run.total(Part::Training), 1);
         Self { run, coding, fitted, compared, kernel, by, lambdas, seed }
@@ -97,7 +92,7 @@ impl<'a> RoundRows<'a> {
     ) -> Self {
         let fitted = run.sample(size.rows);
         let compared = run.sample_of(&fitted, size.compared);
-        let (kernel, by) = (spec.kernel, FittedBy::Features(FeatureCounts { fit: features, bandwidth: features }));
+        let (kernel, by) = (spec.kernel, FittedBy::Features(features));
         let seed = FeatureMap::seed_for_metric(spec.seed);
         // A λ that the spec does not give is searched once more for the candidate that is kept.
         let lambdas = spec.compared_lambdas(run.total(Part::Training), 2);
@@ -111,48 +106,59 @@ impl<'a> RoundRows<'a> {
         spec: &TrainSpec,
         rows: usize,
     ) -> Self {
-        let (fitted, compared) = (run.sample(rows), run.sample(rows));
-        let lambdas = spec.compared_lambdas(run.total(Part::Training), 2);
-        Self { run, coding, fitted, compared, kernel: spec.kernel, by: FittedBy::Kernel, lambdas, seed: spec.seed }
+        Self::all_compared(run, coding, spec, (rows, FittedBy::Kernel))
     }
 
-    /// The multiple of `bandwidth` with the smallest leave-one-out error.
-    pub(super) fn search_bandwidth(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<f64, TrainError> {
-        let mut best = (bandwidth, f64::INFINITY);
-        for candidate in BANDWIDTHS.map(|factor| factor * bandwidth) {
-            let fit = self.solve(inputs, self.kernel.with_bandwidth(candidate), |counts| counts.bandwidth, None)?;
-            let error = fit.residuals.error();
-            if error < best.1 {
-                best = (candidate, error);
+    /// The same on features that outnumber the rows.
+    pub(in crate::training::fit) fn of_many_features(
+        run: &'a Run<'a>,
+        coding: &'a TargetCoding,
+        spec: &TrainSpec,
+        (rows, features): (usize, usize),
+    ) -> Self {
+        Self::all_compared(run, coding, spec, (rows, FittedBy::RowsOfFeatures(features)))
+    }
+
+    fn all_compared(run: &'a Run, coding: &'a TargetCoding, spec: &TrainSpec, (rows, by): (usize, FittedBy)) -> Self {
+        let (fitted, compared) = (run.sample(rows), run.sample(rows));
+        let lambdas = spec.compared_lambdas(run.total(Part::Training), 2);
+        let seed = FeatureMap::seed_for_metric(spec.seed);
+        Self { run, coding, fitted, compared, kernel: spec.kernel, by, lambdas, seed }
+    }
+
+    /// The fit from a bandwidth along smaller or else larger ones, as long as the leave-one-out error falls.
+    pub(super) fn fit_near(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<RoundFit, TrainError> {
+        let mut best = self.fit(inputs, bandwidth)?;
+        for step in [FRAC_1_SQRT_2, SQRT_2] {
+            let from = best.bandwidth;
+            for _ in 0..BANDWIDTH_STEPS {
+                let next = self.fit(inputs, step * best.bandwidth)?;
+                if next.residuals.error() >= best.residuals.error() {
+                    break;
+                }
+                best = next;
+            }
+            if best.bandwidth.to_bits() != from.to_bits() {
+                break;
             }
         }
-        Ok(best.0)
+        Ok(best)
     }
 
     pub(super) fn fit(&self, inputs: &InputPipeline, bandwidth: f64) -> Result<RoundFit, TrainError> {
         self.fit_kernel(inputs, self.kernel.with_bandwidth(bandwidth), None)
     }
 
-    /// The fit of any kernel; `near` is a λ near which the best one may be.
+    /// The fit of any kernel at the λ with the smallest leave-one-out error of the compared rows, near one if it is known.
     pub(in crate::training::fit) fn fit_kernel(
         &self,
         inputs: &InputPipeline,
         kernel: Kernel,
         near: Option<f64>,
     ) -> Result<RoundFit, TrainError> {
-        self.solve(inputs, kernel, |counts| counts.fit, near)
-    }
-
-    /// The fit at the λ with the smallest leave-one-out error of the compared rows.
-    fn solve(
-        &self,
-        inputs: &InputPipeline,
-        kernel: Kernel,
-        count: impl Fn(FeatureCounts) -> usize,
-        near: Option<f64>,
-    ) -> Result<RoundFit, TrainError> {
         match self.by {
-            FittedBy::Features(counts) => self.solve_on_features(inputs, kernel, count(counts)),
+            FittedBy::Features(features) => self.solve_on_features(inputs, kernel, features),
+            FittedBy::RowsOfFeatures(features) => self.solve_by_rows(inputs, kernel, features, near),
             FittedBy::Kernel => {
                 let rows = (self.run, &self.fitted, self.coding);
                 let (round, point, residuals) = KernelRound::solve(rows, inputs, kernel, (&self.lambdas, near))?;
@@ -162,7 +168,25 @@ impl<'a> RoundRows<'a> {
         }
     }
 
-    /// The same by the normal equations on some features.
+    /// That by the system of the rows on more features than rows.
+    fn solve_by_rows(
+        &self,
+        inputs: &InputPipeline,
+        kernel: Kernel,
+        features: usize,
+        near: Option<f64>,
+    ) -> Result<RoundFit, TrainError> {
+        let (map, rows) = (self.map(kernel, features, inputs), (self.run, &self.fitted, self.coding));
+        let (weights, point, residuals) = solve_by_rows(rows, inputs, &map, (&self.lambdas, near))?;
+        let bandwidth = kernel.bandwidth().unwrap_or(1.0);
+        Ok(RoundFit { bandwidth, lambda: point.lambda, residuals, fitted: Fitted::Features { map, weights } })
+    }
+
+    fn map(&self, kernel: Kernel, features: usize, inputs: &InputPipeline) -> FeatureMap {
+        FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, self.seed, features, inputs.input_dim())
+    }
+
+    /// That by the normal equations on some features.
     fn solve_on_features(
         &self,
         inputs: &InputPipeline,
@@ -170,7 +194,7 @@ impl<'a> RoundRows<'a> {
         features: usize,
     ) -> Result<RoundFit, TrainError> {
         let (run, coding) = (self.run, self.coding);
-        let map = FeatureMap::sample(kernel, MapKind::Pair, Sampling::Plain, self.seed, features, inputs.input_dim());
+        let map = self.map(kernel, features, inputs);
         let tick = |_| run.stop_if_asked();
         let mut gram = run.accumulate(&self.fitted, inputs, (&map, Precision::Double), coding, tick)?;
         check_total_weight(gram.weight(), "training")?;
