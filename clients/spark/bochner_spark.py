@@ -17,26 +17,38 @@ from bochner_files import Refused, files_at, last_words, literal
 MERGED_AT_ONCE = 16
 MOST_PARTITIONS = 200
 
+# Bytes of statistics of all partitions that the command merges itself; more are merged on the executors first.
+COLLECTED_AT_ONCE = 32 << 20
 
-def pieces_of_files(program, kind, root, task):
-    """A function for mapInArrow: paths in, statistics in tiles out. Everything it needs is inside, since it is pickled."""
+# Tiles of 4 MiB in one message. Spark would put 10,000 into it, which no message has room for.
+TILES_AT_ONCE = 4
+TILE = 4 << 20
+
+# Seconds between two looks at how far a pass is.
+LOOKS = 2.0
+
+# A session whose work is done elsewhere: one step of optimization is enough for what the JVM does, and little memory is garbage.
+# These are defaults of Spark's own kind: spark.driver.extraJavaOptions and the like come behind them.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ParallelGCThreads=2 -XX:ConcGCThreads=1"
+
+
+def pieces_of_files(program, kind, root, groups, task):
+    """A function for mapInArrow: numbers of groups of files in, statistics in tiles out. Everything it needs is inside, since it
+    is pickled."""
 
     def run(batches):
         import subprocess
         import tempfile
 
-        files = [path for batch in batches for group in batch.column(1).to_pylist() for path in group]
+        files = [path for batch in batches for group in batch.column(0).to_pylist() for path in groups[group]]
         if not files:
             return
-        with tempfile.NamedTemporaryFile(suffix=".json") as written:
+        with tempfile.NamedTemporaryFile(suffix=".json") as written, tempfile.TemporaryFile() as words:
             written.write(task)
             written.flush()
             command = [program, "pass", kind, "--task", written.name, "--root", root, "--threads", "1", "--", *files]
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            output, words = process.communicate()
-        yield from tiles(process.returncode, output, words)
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=words)
+            yield from tiles(process, words)
 
     tiles = tiles_of_output()
     return run
@@ -55,13 +67,11 @@ def pieces_of_rows(program, kind, columns, task):
         first = next((batch for batch in batches if batch.num_rows > 0), None)
         if first is None:
             return
-        with tempfile.NamedTemporaryFile(suffix=".json") as written:
+        with tempfile.NamedTemporaryFile(suffix=".json") as written, tempfile.TemporaryFile() as words:
             written.write(task)
             written.flush()
             command = [program, "pass", kind, "--task", written.name, "--threads", "1"]
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words)
             name, writer, rows, total = None, None, 0, 0
 
             def number(value, size):
@@ -114,11 +124,7 @@ def pieces_of_rows(program, kind, columns, task):
                 process.stdin.close()
             except BrokenPipeError:
                 pass  # the program has said why, or was killed
-            process.stdin = None
-            if refusal is not None:
-                process.kill()
-            output, words = process.communicate()
-        yield from tiles(process.returncode, output, words) if refusal is None else tiles(1, b"", refusal.encode())
+            yield from tiles(process, words, refusal and refusal.encode())
 
     tiles = tiles_of_output()
     return run
@@ -129,61 +135,82 @@ def merged_pieces(program):
 
     def run(batches):
         import subprocess
+        import tempfile
 
         process, refusal = None, None
-        try:
-            for batch in batches:
-                for tile, piece in zip(batch.column(1).to_pylist(), batch.column(2)):
-                    if tile < 0:
-                        refusal = piece.as_py()
+        with tempfile.TemporaryFile() as words:
+            try:
+                for batch in batches:
+                    for tile, piece in zip(batch.column(1).to_pylist(), batch.column(2)):
+                        if tile < 0:
+                            refusal = piece.as_py()
+                            break
+                        if process is None:
+                            command = [program, "merge"]
+                            process = subprocess.Popen(
+                                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words
+                            )
+                        process.stdin.write(piece.as_buffer())
+                    if refusal is not None:
                         break
-                    if process is None:
-                        process = subprocess.Popen(
-                            [program, "merge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-                        )
-                    process.stdin.write(piece.as_buffer())
-                if refusal is not None:
-                    break
-            if process is not None and refusal is None:
-                process.stdin.close()
-        except BrokenPipeError:
-            pass  # the program has said why, or was killed
-        if refusal is not None:
-            if process is not None:
-                process.kill()
-                process.wait()
-            yield from tiles(1, b"", refusal)
-        elif process is not None:
-            process.stdin = None
-            output, words = process.communicate()
-            yield from tiles(process.returncode, output, words)
+                if process is not None and refusal is None:
+                    process.stdin.close()
+            except BrokenPipeError:
+                pass  # the program has said why, or was killed
+            if process is not None or refusal is not None:
+                yield from tiles(process, words, refusal)
 
     tiles = tiles_of_output()
     return run
 
 
 def tiles_of_output():
-    """The output of a process in tiles of 4 MiB. A refusal travels as tile -1; a process that was killed fails its task, which
-    Spark then tries again."""
+    """The output of a process in tiles of 4 MiB, while it is written. A refusal travels as tile -1, which comes before all others
+    in their order; a process that was killed fails its task, which Spark then tries again."""
 
-    def tiles(code, output, words):
+    def tiles(process, words, refusal=None):
+        import gc
+        import sys
+        import zipimport
+
         import pyarrow
         from pyspark import TaskContext
 
-        schema = pyarrow.schema([("part", pyarrow.int32()), ("tile", pyarrow.int32()), ("bytes", pyarrow.binary())])
+        if gc.get_freeze_count() == 0:
+            gc.freeze()  # a worker of Spark collects garbage after every task: not among what was imported
+        names = ["part", "tile", "bytes"]
         part = TaskContext.get().partitionId()
 
-        def batch(tile, piece):
-            return pyarrow.RecordBatch.from_pylist([{"part": part, "tile": tile, "bytes": bytes(piece)}], schema=schema)
+        def numbers(*values):
+            return pyarrow.py_buffer(b"".join(value.to_bytes(4, "little", signed=True) for value in values))
 
-        if code < 0:
-            raise RuntimeError(f"bochner was ended by signal {-code}")
-        if code > 0:
-            yield batch(-1, words.strip().removeprefix(b"bochner: "))
-            return
-        view, size = memoryview(output), 4 << 20
-        for tile in range(0, (len(view) + size - 1) // size):
-            yield batch(tile, view[tile * size : (tile + 1) * size])
+        def batch(tile, piece):  # of the bytes as they are: pyarrow.array would copy them, and import pandas
+            array = pyarrow.Array.from_buffers
+            short = [array(pyarrow.int32(), 1, [None, numbers(value)]) for value in (part, tile)]
+            content = array(pyarrow.binary(), 1, [None, numbers(0, len(piece)), pyarrow.py_buffer(piece)])
+            return pyarrow.RecordBatch.from_arrays([*short, content], names=names)
+
+        try:
+            tile = 0
+            while refusal is None and (piece := process.stdout.read(4 << 20)):
+                yield batch(tile, piece)
+                tile += 1
+            code = process.wait() if refusal is None else 0
+            if code < 0:
+                raise RuntimeError(f"bochner was ended by signal {-code}")
+            if code > 0:
+                words.seek(0)
+                refusal = words.read().strip().removeprefix(b"bochner: ")
+            if refusal is not None:
+                yield batch(-1, refusal)
+        finally:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+            # Before every task Spark has each cached importer read the directory of its zip file again, pyspark.zip 16 times.
+            for path, importer in list(sys.path_importer_cache.items()):
+                if isinstance(importer, zipimport.zipimporter):
+                    del sys.path_importer_cache[path]
 
     return tiles
 
@@ -207,11 +234,18 @@ class Session:
         else:
             builder = builder.master(master)
             settings = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
+            settings["spark.driver.defaultJavaOptions"] = JAVA_OPTIONS
+            if reader == "workers":  # else the executors decode Parquet, which is worth more optimization
+                settings["spark.executor.defaultJavaOptions"] = JAVA_OPTIONS
         settings.update(setting.split("=", 1) for setting in conf)
         for name, value in settings.items():
             builder = builder.config(name, value)
         self.spark = builder.getOrCreate()
         self.spark.conf.set("spark.sql.caseSensitive", "true")
+        self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # there is nothing to adapt
+        self.spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(TILES_AT_ONCE * TILE))
+        if reader == "workers":  # no message has rows of the table in it
+            self.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(TILES_AT_ONCE))
 
     def use(self, root, files, largest_file):
         """Passes go over these files from now on: paths of this machine and the executors, or URIs."""
@@ -238,22 +272,29 @@ class Session:
             quoted = [col("`" + name.replace("`", "``") + "`") for name in columns]
             rows = rows.select(*quoted, col("_metadata.file_path"), col("_metadata.row_index"))
             return rows.mapInArrow(pieces_of_rows(self.program, kind, columns, task), SCHEMA)
-        groups = [(group, self.files[group :: self.partitions]) for group in range(self.partitions)]
-        frame = self.spark.createDataFrame(groups, "part int, files array<string>")
-        frame = frame.repartitionByRange(self.partitions, "part")
-        return frame.mapInArrow(pieces_of_files(self.program, kind, self.root, task), SCHEMA)
+        groups = [self.files[group :: self.partitions] for group in range(self.partitions)]
+        numbers = self.spark.range(0, self.partitions, 1, self.partitions)  # one in each partition
+        return numbers.mapInArrow(pieces_of_files(self.program, kind, self.root, groups, task), SCHEMA)
 
-    def run(self, kind, columns, task):
-        """The merged statistics, or a refusal."""
+    def run(self, kind, columns, task, size):
+        """The statistics, of `size` bytes or with a sample beside them, of all or of several parts of the files one after the
+        other; or a refusal."""
         pieces = self.mapped(kind, columns, task)
-        steps = [int(self.partitions**0.5)] if self.partitions > MERGED_AT_ONCE else []
-        for count in [*steps, 1]:
+        most = len(self.files) if self.reader == "spark" else self.partitions
+        steps = []
+        if most * size > COLLECTED_AT_ONCE:
+            steps = [int(most**0.5), 1] if most > MERGED_AT_ONCE else [1]
+        for count in steps:
             pieces = pieces.repartition(count, pieces.part % count).sortWithinPartitions("part", "tile")
             pieces = pieces.mapInArrow(merged_pieces(self.program), SCHEMA)
-        rows = sorted((row.tile, bytes(row.bytes)) for row in pieces.select("tile", "bytes").collect())
-        if rows and rows[0][0] < 0:
-            return None, rows[0][1].decode(errors="replace")
-        return b"".join(piece for _, piece in rows), None
+        table = pieces.toArrow()
+        parts, tiles = (table.column(name).to_pylist() for name in ("part", "tile"))
+        content = [piece.as_buffer() for piece in table.column("bytes")]
+        rows = sorted(zip(parts, tiles, range(len(content))))
+        refusals = [content[place] for _, tile, place in rows if tile < 0]
+        if refusals:
+            return None, refusals[0].to_pybytes().decode(errors="replace")
+        return [content[place] for _, _, place in rows], None
 
     def progress(self):
         """The share of finished tasks of the stages at work, where the session can tell."""
@@ -321,7 +362,7 @@ def main():
             finished = threading.Event()
 
             def report():
-                while not finished.wait(0.5):
+                while not finished.wait(LOOKS):
                     done = session.progress()
                     if done is not None:
                         answer(progress=done)
@@ -329,7 +370,7 @@ def main():
             reporter = threading.Thread(target=report, daemon=True)
             reporter.start()
             try:
-                statistics, refusal = session.run(asked["kind"], asked["columns"], task)
+                statistics, refusal = session.run(asked["kind"], asked["columns"], task, asked["bytes"])
             finally:
                 finished.set()
                 reporter.join()
@@ -337,8 +378,8 @@ def main():
                 answer(refused=refusal)
                 continue
             with open(asked["output"], "wb") as file:
-                file.write(statistics)
-            answer(done=len(statistics))
+                file.writelines(statistics)
+            answer(done=sum(map(len, statistics)))
         except Refused as refusal:
             answer(refused=str(refusal))
         except Exception as error:

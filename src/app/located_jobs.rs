@@ -56,7 +56,9 @@ impl TrainingJobs {
     ) -> Result<Trained, Failure> {
         let observer = ControlObserver(control);
         let targets = &dataset.schema.targets;
-        let measured = stoppable(control, || LocatedTable::profile(engine, &files.columns, targets, spec, &observer));
+        let measured = stoppable(control, || {
+            LocatedTable::profile(engine, (&files.columns, files.rows), targets, spec, &observer)
+        });
         let table = measured.map_err(training_failure)?;
         if let Some(difference) = table.difference(&dataset.schema) {
             let name = &dataset.name;

@@ -76,7 +76,7 @@ fn measure(
         return Err(LocationError::Refused(detail));
     }
     let targets = files.targets(asked.target.as_deref()).map_err(LocationError::Refused)?;
-    let table = LocatedTable::measure(engine, &files.columns, &targets, &Asking(stop))?;
+    let table = LocatedTable::measure(engine, (&files.columns, files.rows), &targets, &Asking(stop))?;
     if table.schema().row_count < FEWEST_ROWS {
         return Err(LocationError::Refused(format!("the files have fewer than {FEWEST_ROWS} rows")));
     }

@@ -123,14 +123,15 @@ impl Engine for SparkEngine {
         let pass = json!({"pass": {
             "kind": task.kind().name(),
             "columns": task.columns(),
+            "bytes": task.statistics_bytes(),
             "task": written.display().to_string(),
             "output": output.display().to_string(),
         }});
         self.ask(&pass, "done", tick)?;
-        let source = BufReader::new(File::open(&output).map_err(TrainError::Rows)?);
-        let partial = Partial::read(source, LARGEST_PARTIAL).map_err(|error| TrainError::Engine(error.to_string()))?;
+        let (source, mut total) = (BufReader::new(File::open(&output).map_err(TrainError::Rows)?), None);
+        Partial::add_all(&mut total, source, LARGEST_PARTIAL).map_err(|error| TrainError::Engine(error.to_string()))?;
         std::fs::remove_file(&output).map_err(TrainError::Rows)?;
-        Ok(partial)
+        total.ok_or_else(|| TrainError::Engine("the Spark session has sent no statistics".into()))
     }
 
     fn instructions(&self) -> Option<InstructionSet> {

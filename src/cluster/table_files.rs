@@ -34,6 +34,8 @@ pub struct TableFiles {
     pub largest_file: u64,
     /// Bytes of all files.
     pub bytes: u64,
+    /// Rows of all files, as these state them.
+    pub rows: u64,
     /// SHA-256 of names, sizes and row counts.
     pub sha256: String,
     /// Of names, sizes and row counts.
@@ -46,11 +48,12 @@ impl TableFiles {
     pub(super) fn of(files: &[StatedFile], ignored: &[String]) -> Result<Self, String> {
         let Some(first) = files.first() else { return Err("there is no file that ends with .parquet".into()) };
         let mut hash = Sha256::new();
-        let (mut largest_file, mut all_bytes) = (0, 0);
+        let (mut largest_file, mut all_bytes, mut all_rows) = (0, 0, 0_u64);
         for StatedFile { name, bytes, rows, columns } in files {
             hash.update(format!("{}:{name}:{bytes}:{rows};", name.len()));
             largest_file = largest_file.max(*bytes);
             all_bytes += bytes;
+            all_rows = all_rows.saturating_add(*rows);
             if let Some(what) = difference(&first.columns, columns) {
                 return Err(format!("file '{name}': its columns differ from those of '{}': {what}", first.name));
             }
@@ -61,7 +64,7 @@ impl TableFiles {
         }
         let id = format!("files-{}", &sha256[..16]);
         let columns = columns(&first.columns, ignored)?;
-        Ok(Self { count: files.len(), columns, largest_file, bytes: all_bytes, sha256, id })
+        Ok(Self { count: files.len(), columns, largest_file, bytes: all_bytes, rows: all_rows, sha256, id })
     }
 
     /// The places of targets among the columns; by default the last column.

@@ -98,6 +98,15 @@ def test_the_number_of_partitions_does_not_show(files, expected, tmp_path, parti
     assert trained(files, tmp_path / "m.bochner", *spark(partitions)) == expected
 
 
+def test_statistics_that_are_too_large_for_one_answer_are_merged_on_executors(files, tmp_path):
+    """In two steps: eighteen parts of more than 2 MB each."""
+    spec = {**SPEC, "features": {"count": 768, "seed": 3}, "error_bars": False}
+    expected = trained(files, tmp_path / "local.bochner", spec=spec)
+    with Watch(" merge") as merges:
+        assert trained(files, tmp_path / "m.bochner", *spark(18), spec=spec) == expected
+    assert merges.seen
+
+
 @pytest.mark.long
 def test_rows_that_spark_reads_give_the_same_model(files, expected, tmp_path):
     assert trained(files, tmp_path / "m.bochner", *spark(3), "--spark-reader", "spark") == expected
@@ -133,6 +142,27 @@ class Killer(threading.Thread):
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
                 self.killed.append(self.words.pop(0))
+            time.sleep(0.01)
+
+
+class Watch(threading.Thread):
+    """Looks for processes below this one whose command line has some words."""
+
+    def __init__(self, words):
+        super().__init__(daemon=True)
+        self.words, self.seen, self.over = words, set(), False
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.join()
+
+    def run(self):
+        while not self.over:
+            self.seen |= {pid for pid, command in children(os.getpid()).items() if command.rstrip().endswith(self.words)}
             time.sleep(0.01)
 
 

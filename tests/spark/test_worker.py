@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 import uuid
+import zipfile
+import zipimport
 from pathlib import Path
 
 import numpy
@@ -41,6 +43,41 @@ def test_it_runs_in_a_folder_where_nothing_else_is(tmp_path):
 
     alone = subprocess.run(["/worker", "merge"], input=b"", capture_output=True, preexec_fn=enter)
     assert alone.returncode == 1 and b"there are no statistics to merge" in alone.stderr
+
+
+class Task:
+    """Stands for the task of Spark that a Python worker runs."""
+
+    get = staticmethod(lambda: Task)
+    partitionId = staticmethod(lambda: 7)
+
+
+def test_output_travels_in_tiles_and_a_refusal_comes_before_them(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "clients" / "spark")
+    monkeypatch.setattr("pyspark.TaskContext", Task)
+    from bochner_spark import tiles_of_output
+
+    def tiles_of(code):
+        with open(tmp_path / "words", "w+b") as words:
+            process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=words)
+            for batch in tiles_of_output()(process, words):
+                batch.validate(full=True)
+                yield from (tuple(row.values()) for row in batch.to_pylist())
+
+    # Importers of zip files, whose directories every task would read again, are not kept.
+    archive = tmp_path / "archive.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("nothing.py", "")
+    sys.path_importer_cache[str(archive)] = zipimport.zipimporter(str(archive))
+    write = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 40_000); sys.stdout.flush()"
+    found = list(tiles_of(write))
+    assert str(archive) not in sys.path_importer_cache
+    assert [(part, tile, len(piece)) for part, tile, piece in found] == [(7, 0, 4 << 20), (7, 1, 4 << 20), (7, 2, 1_851_392)]
+    assert b"".join(piece for *_, piece in found) == bytes(range(256)) * 40_000
+    refused = list(tiles_of(f"{write}; sys.exit('bochner: no such column')"))
+    assert sorted(refused)[0] == (7, -1, b"no such column") and len(refused) == 4
+    with pytest.raises(RuntimeError, match="signal 9"):
+        list(tiles_of(f"{write}; import os; os.kill(os.getpid(), 9)"))
 
 
 def wide_files(folder, inputs):

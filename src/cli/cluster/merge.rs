@@ -6,7 +6,7 @@ use crate::cluster::end_with_parent;
 use crate::training::Partial;
 use clap::Args;
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
 /// Statistics of one task.
@@ -21,25 +21,15 @@ pub(in crate::cli) fn merge(arguments: &MergeArguments) -> Result<(), String> {
     let mut total = None;
     if arguments.files.is_empty() {
         end_with_parent().map_err(|error| error.to_string())?;
-        add_all(&mut total, BufReader::new(std::io::stdin().lock()))
+        Partial::add_all(&mut total, BufReader::new(std::io::stdin().lock()), LARGEST_PARTIAL)
             .map_err(|error| format!("standard input: {error}"))?;
     }
     for path in &arguments.files {
         let at = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
         let file = File::open(path).map_err(|error| at(&error))?;
-        add_all(&mut total, BufReader::new(file)).map_err(|error| at(&error))?;
+        Partial::add_all(&mut total, BufReader::new(file), LARGEST_PARTIAL).map_err(|error| at(&error))?;
     }
     let total = total.ok_or("there are no statistics to merge")?;
     let mut target = std::io::stdout().lock();
     written("the statistics", target.write_all(&total.encode()).and_then(|()| target.flush()))
-}
-
-fn add_all(total: &mut Option<Partial>, mut source: impl Read) -> Result<(), String> {
-    while let Some(partial) = Partial::read_next(&mut source, LARGEST_PARTIAL).map_err(|error| error.to_string())? {
-        match total {
-            None => *total = Some(partial),
-            Some(total) => total.merge(&partial).map_err(|error| error.to_string())?,
-        }
-    }
-    Ok(())
 }

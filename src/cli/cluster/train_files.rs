@@ -110,7 +110,7 @@ fn train_with(
     spec: &TrainSpec,
     (allowed, observer): (&ResourceArguments, &dyn Observer),
 ) -> Result<Result<Trained, TrainError>, String> {
-    let table = match LocatedTable::profile(engine, &files.columns, targets, spec, observer) {
+    let table = match LocatedTable::profile(engine, (&files.columns, files.rows), targets, spec, observer) {
         Ok(table) => table,
         Err(error) => return Ok(Err(error)),
     };

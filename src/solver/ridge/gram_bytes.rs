@@ -12,8 +12,16 @@ const SIZES: usize = 20;
 const EXPONENTS: std::ops::RangeInclusive<i32> = -1_100..=1_100;
 
 impl GramSums {
+    /// Bytes of the sums of s features and k targets, where the integers of the matrix have 64 bits.
+    pub fn narrow_byte_count(s: usize, k: usize) -> usize {
+        SIZES + 4 * k + 8 * (s * (s + 1) / 2) + 16 * (k * s + s + 2 * k + 1)
+    }
+
     /// Appends the sums: integers in two's complement, little-endian.
     pub fn write(&self, bytes: &mut Vec<u8>) {
+        if let Width::Narrow = self.grid.width {
+            bytes.reserve_exact(Self::narrow_byte_count(self.features.len(), self.targets.len()));
+        }
         let width: u32 = match self.grid.width {
             Width::Narrow => 64,
             Width::Wide => 128,

@@ -24,6 +24,10 @@ use std::io;
 /// Rows of the sample that choices and estimates are made on: what a search reads at most.
 pub(super) const SAMPLE_ROWS: usize = 65_536;
 
+/// Rows that the parts of a table keep together, of which the sample is chosen. Their number is binomial: with these, it is less
+/// than that of the sample with a probability below 1e-20.
+const CANDIDATE_ROWS: f64 = SAMPLE_ROWS as f64 * 1.04;
+
 /// What a row of the sample takes beside its cells: two numbers of its place, its hash, and a list.
 const SAMPLED_ROW_WORDS: usize = 6;
 
@@ -47,10 +51,10 @@ pub struct LocatedTable<'e> {
 }
 
 impl<'e> LocatedTable<'e> {
-    /// Counts the rows, measures the columns and draws the sample, in one pass.
+    /// Counts the rows, measures the columns and draws the sample, in one pass over files that state so many rows.
     pub fn profile(
         engine: &'e dyn Engine,
-        columns: &[FileColumn],
+        columns: (&[FileColumn], u64),
         targets: &[usize],
         spec: &TrainSpec,
         observer: &dyn Observer,
@@ -63,7 +67,7 @@ impl<'e> LocatedTable<'e> {
     /// The same for a table that no spec splits yet.
     pub fn measure(
         engine: &'e dyn Engine,
-        columns: &[FileColumn],
+        columns: (&[FileColumn], u64),
         targets: &[usize],
         observer: &dyn Observer,
     ) -> Result<Self, TrainError> {
@@ -73,19 +77,28 @@ impl<'e> LocatedTable<'e> {
 
     fn split_by(
         engine: &'e dyn Engine,
-        columns: &[FileColumn],
+        (columns, stated_rows): (&[FileColumn], u64),
         targets: &[usize],
         split: HashSplit,
         observer: &dyn Observer,
     ) -> Result<Self, TrainError> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        let task = PassTask::new(&names, targets, split, Work::Profile { sample: SAMPLE_ROWS as u32 })
-            .with_instructions(engine.instructions());
         let tick = |done| {
             observer.progress(Stage::Scale, done);
             if observer.should_stop() { Err(TrainError::Stopped) } else { Ok(()) }
         };
-        let PassStatistics::Profile(profile) = answer(engine, &task, &tick)?.statistics else { return Err(other()) };
+        let ask = |largest: Option<u64>| {
+            let work = Work::Profile { sample: SAMPLE_ROWS as u32, largest };
+            let task = PassTask::new(&names, targets, split, work).with_instructions(engine.instructions());
+            let PassStatistics::Profile(profile) = answer(engine, &task, &tick)?.statistics else {
+                return Err(other());
+            };
+            Ok(profile)
+        };
+        let mut profile = ask(largest_hash(stated_rows))?;
+        if (profile.sample.len() as u64) < profile.rows.min(SAMPLE_ROWS as u64) {
+            profile = ask(None)?; // there are fewer rows than the files stated
+        }
         let labelled = |cells: &[f64]| targets.iter().all(|&target| !cells[target].is_nan());
         let part = |row: &crate::training::SampledRow| split.part((row.file, row.row), labelled(&row.cells));
         let parts = profile.sample.iter().map(part).collect();
@@ -237,6 +250,12 @@ impl Rows for SampleRows<'_> {
         }
         Ok(())
     }
+}
+
+/// A hash that few rows more than those of the sample have at most, of so many rows; none if all of them can be in the sample.
+fn largest_hash(rows: u64) -> Option<u64> {
+    let share = CANDIDATE_ROWS / rows as f64;
+    (share < 1.0).then_some((share * 2_f64.powi(64)) as u64)
 }
 
 /// The statistics of a task, which must be those of this very task.

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use crate::dataset::{Rows, Schema};
     use crate::model::{FittedModel, encode};
-    use crate::training::{Observer, Resources, SpecLimits, Stage, TrainSpec, train};
+    use crate::training::{Observer, PassStatistics, Resources, SpecLimits, Stage, TrainSpec, train};
     use serde_json::{Value, json};
 
     struct Silent;
@@ -109,7 +109,14 @@ mod tests {
     fn model_of(engine: &Parts, raw: &Value) -> (FittedModel, Schema) {
         let column = |name: &str| FileColumn { name: name.into(), boolean: false };
         let columns = [column("x"), column("z"), column("y")];
-        let table = LocatedTable::profile(engine, &columns, &[2], &spec(raw), &Silent).unwrap();
+        let table = LocatedTable::profile(
+            engine,
+            (&columns, engine.files.iter().sum::<usize>() as u64),
+            &[2],
+            &spec(raw),
+            &Silent,
+        )
+        .unwrap();
         let model = train_located(&table, "files", &spec(raw), RESOURCES, &Silent).unwrap().model;
         (model, table.schema().clone())
     }
@@ -158,7 +165,7 @@ mod tests {
         let columns = ["x", "z", "y"].map(|name| FileColumn { name: name.into(), boolean: false });
         for set in InstructionSet::ALL {
             let engine = Other(Parts { files: vec![5_000], groups: vec![vec![0]], threads: 1 }, set);
-            let table = LocatedTable::profile(&engine, &columns, &[2], &spec(&json!({})), &Silent);
+            let table = LocatedTable::profile(&engine, (&columns, 5_000), &[2], &spec(&json!({})), &Silent);
             let refusal = table.err().map(|error| error.to_string());
             assert_eq!(refusal.is_none(), set == InstructionSet::in_use(), "{set:?}");
             assert!(refusal.is_none_or(|words| words.contains(set.name()) && words.contains("asked for")));
@@ -220,6 +227,85 @@ mod tests {
         }
     }
 
+    /// Parts keep few rows beyond those of the sample of all files, and the sample is the same as if they kept all they could.
+    #[test]
+    fn parts_keep_few_rows_that_are_not_in_the_sample() {
+        struct Counting(Parts, std::sync::Mutex<Vec<(usize, u64, u64)>>);
+        impl Engine for Counting {
+            fn run(
+                &self,
+                task: &PassTask,
+                tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+            ) -> Result<Partial, TrainError> {
+                for group in &self.0.groups {
+                    let Parts { files, threads, .. } = &self.0;
+                    let part = Parts { files: files.clone(), groups: vec![group.clone()], threads: *threads };
+                    let partial = part.run(task, tick)?;
+                    let bytes = partial.encode().len() as u64;
+                    let PassStatistics::Profile(profile) = partial.statistics else { continue };
+                    let of_rows = (profile.sample.len() * 8 * (3 + 3)) as u64;
+                    let found = (profile.sample.len(), bytes - of_rows, task.statistics_bytes());
+                    self.1.lock().unwrap().push(found);
+                }
+                self.0.run(task, tick)
+            }
+        }
+        let columns = ["x", "z", "y"].map(|name| FileColumn { name: name.into(), boolean: false });
+        let groups = vec![vec![0], vec![1], vec![2]];
+        let engine =
+            Counting(Parts { files: vec![60_000, 50_000, 90_000], groups, threads: 2 }, std::sync::Mutex::default());
+        let sample = |stated: u64| {
+            let table = LocatedTable::profile(&engine, (&columns, stated), &[2], &spec(&json!({})), &Silent).unwrap();
+            let kept = std::mem::take(&mut *engine.1.lock().unwrap());
+            assert!(kept.iter().all(|(_, bytes, stated)| bytes == stated), "{kept:?}");
+            let cells: Vec<u64> = table.sample(SAMPLE).cells.iter().map(|cell| cell.to_bits()).collect();
+            (cells, kept.iter().map(|(rows, ..)| *rows).collect::<Vec<_>>())
+        };
+        let (all, most) = sample(1);
+        assert_eq!((all.len(), most), (3 * SAMPLE, vec![60_000, 50_000, SAMPLE]));
+        let (found, kept) = sample(200_000);
+        assert!(found == all && kept.len() == 3, "one pass");
+        let total: usize = kept.iter().sum();
+        assert!((SAMPLE..SAMPLE * 11 / 10).contains(&total), "{kept:?}");
+        // The files stated more rows than they have: the pass is made again.
+        let (found, kept) = sample(400_000);
+        assert!(found == all && kept.len() == 6, "{kept:?}");
+    }
+
+    const SAMPLE: usize = 65_536;
+
+    /// The engine decides by these who merges.
+    #[test]
+    fn tasks_know_the_bytes_of_their_statistics() {
+        struct Measuring(Parts, std::sync::Mutex<Vec<PassKind>>);
+        impl Engine for Measuring {
+            fn run(
+                &self,
+                task: &PassTask,
+                tick: &(dyn Fn(f64) -> Result<(), TrainError> + Sync),
+            ) -> Result<Partial, TrainError> {
+                let partial = self.0.run(task, tick)?;
+                let rows = match &partial.statistics {
+                    PassStatistics::Profile(profile) => 8 * (3 + 3) * profile.sample.len(),
+                    PassStatistics::Moments(_) | PassStatistics::Gram(..) | PassStatistics::Errors(_) => 0,
+                };
+                assert_eq!(task.statistics_bytes(), (partial.encode().len() - rows) as u64, "{:?}", task.kind());
+                self.1.lock().unwrap().push(task.kind());
+                Ok(partial)
+            }
+        }
+        let engine =
+            Measuring(Parts { files: vec![9_000], groups: vec![vec![0]], threads: 1 }, std::sync::Mutex::default());
+        let columns = ["x", "z", "y"].map(|name| FileColumn { name: name.into(), boolean: false });
+        let spec = spec(&json!({"effort": "fast", "features": {"count": 16}}));
+        for targets in [&[2][..], &[1, 2]] {
+            let table = LocatedTable::profile(&engine, (&columns, 9_000), targets, &spec, &Silent).unwrap();
+            train_located(&table, "files", &spec, RESOURCES, &Silent).unwrap();
+            let kinds = std::mem::take(&mut *engine.1.lock().unwrap());
+            assert!(PassKind::ALL.iter().all(|(_, kind)| kinds.contains(kind)), "{kinds:?}");
+        }
+    }
+
     #[test]
     fn rows_that_change_between_passes_are_noticed() {
         struct Shrinking(std::sync::Mutex<usize>);
@@ -237,7 +323,7 @@ mod tests {
         let column = |name: &str| FileColumn { name: name.into(), boolean: false };
         let (columns, engine) = ([column("x"), column("z"), column("y")], Shrinking(9_000.into()));
         let spec = spec(&json!({"effort": "fast", "features": {"count": 16}}));
-        let table = LocatedTable::profile(&engine, &columns, &[2], &spec, &Silent).unwrap();
+        let table = LocatedTable::profile(&engine, (&columns, 8_000), &[2], &spec, &Silent).unwrap();
         let refusal = train_located(&table, "files", &spec, RESOURCES, &Silent).err().unwrap();
         assert!(matches!(refusal, TrainError::Engine(_)) && refusal.to_string().contains("were changed"), "{refusal}");
     }

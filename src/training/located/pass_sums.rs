@@ -110,7 +110,7 @@ impl<'t> PassSums<'t> {
             targets: vec![MomentSums::EMPTY; k],
         };
         let sums = match &task.work {
-            Work::Profile { sample } => Sums::Profile(TableProfile::empty(columns, *sample)),
+            Work::Profile { sample, .. } => Sums::Profile(TableProfile::empty(columns, *sample)),
             Work::Moments { unlabelled } => {
                 let encoding = Encoding { columns: task.input_columns() };
                 Sums::Moments(encoding, part_of_moments(*unlabelled), nothing(columns - k))
@@ -156,9 +156,11 @@ impl<'t> PassSums<'t> {
                 *count += parts.iter().filter(|candidate| **candidate == part).count() as u64;
             }
             add_columns(&mut profile.columns, chunk.cells);
-            profile.keep(numbered().map(|(row, cells)| {
+            let largest = if let Work::Profile { largest, .. } = task.work { largest } else { None };
+            profile.keep(numbered().filter_map(|(row, cells)| {
                 let hash = task.split.sample_key((file, row));
-                SampledRow { hash, file, row, cells: cells.to_vec() }
+                let kept = largest.is_none_or(|largest| hash <= largest);
+                kept.then(|| SampledRow { hash, file, row, cells: cells.to_vec() })
             }));
             return Ok(());
         }

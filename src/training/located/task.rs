@@ -4,8 +4,8 @@ use super::hash_split::HashSplit;
 use super::task_function::{TaskInputs, TaskMap};
 use crate::dataset::{ColumnKind, InputColumn, Part, Roles};
 use crate::features::Precision;
-use crate::solver::{GramGrid, InstructionSet, Width};
-use crate::training::TrainError;
+use crate::solver::{GramGrid, GramSums, InstructionSet, Width};
+use crate::training::{PARTIAL_HEADER, TableMoments, TableProfile, TrainError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -56,10 +56,29 @@ pub struct PassTask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Work {
-    Profile { sample: u32 },
-    Moments { unlabelled: bool },
-    Gram { inputs: TaskInputs, map: TaskMap, double: bool, coding: TaskCoding, grid: TaskGrid },
-    Errors { inputs: TaskInputs, map: TaskMap, double: bool, weights: Vec<Vec<f64>>, intercepts: Vec<f64> },
+    Profile {
+        sample: u32,
+        /// Rows with larger hashes are not in the sample of all files, so that no part has to keep them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        largest: Option<u64>,
+    },
+    Moments {
+        unlabelled: bool,
+    },
+    Gram {
+        inputs: TaskInputs,
+        map: TaskMap,
+        double: bool,
+        coding: TaskCoding,
+        grid: TaskGrid,
+    },
+    Errors {
+        inputs: TaskInputs,
+        map: TaskMap,
+        double: bool,
+        weights: Vec<Vec<f64>>,
+        intercepts: Vec<f64>,
+    },
 }
 
 /// y ↦ (y − shift)/unit of each target.
@@ -141,6 +160,18 @@ impl PassTask {
         }
     }
 
+    /// Bytes of its statistics, without the rows of a sample.
+    pub fn statistics_bytes(&self) -> u64 {
+        let (columns, k) = (self.columns.len(), self.targets.len());
+        let payload = match &self.work {
+            Work::Profile { .. } => TableProfile::byte_count(columns),
+            Work::Moments { .. } => TableMoments::byte_count(columns),
+            Work::Errors { .. } => TableMoments::byte_count(2 * k),
+            Work::Gram { map, .. } => GramSums::narrow_byte_count(map.feature_count(), k),
+        };
+        (PARTIAL_HEADER + payload) as u64
+    }
+
     /// The columns that it reads, in the order of the cells of a row.
     pub fn columns(&self) -> &[String] {
         &self.columns
@@ -167,7 +198,7 @@ impl PassTask {
             && self.instructions.is_none_or(|number| InstructionSet::numbered(number).is_some())
             && (0.0..1.0).contains(&shares)
             && match &self.work {
-                Work::Profile { sample } => *sample > 0,
+                Work::Profile { sample, .. } => *sample > 0,
                 Work::Moments { .. } => true,
                 Work::Gram { inputs, map, coding, grid, .. } => {
                     let exponents = || grid.targets.iter().chain([&grid.feature, &grid.weight]);

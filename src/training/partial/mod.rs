@@ -115,22 +115,20 @@ impl Partial {
         if partial.header().rows == rows { Ok(partial) } else { Err(PartialError::Inconsistent) }
     }
 
-    /// The statistics of a file that streams in, of at most `limit` bytes. The header is checked before the rest is read, and
-    /// memory grows with the bytes that arrive, not with the length that the header states.
-    pub fn read(mut source: impl Read, limit: u64) -> Result<Self, PartialError> {
-        let mut bytes = Vec::new();
-        source.by_ref().take(PARTIAL_HEADER as u64).read_to_end(&mut bytes)?;
-        let stated = Header::read(&bytes)?.payload_length;
-        if stated > limit {
-            return Err(PartialError::TooLarge { stated, limit });
+    /// Adds all of several files that follow each other to a total, which is none before the first.
+    pub fn add_all(total: &mut Option<Self>, mut source: impl Read, limit: u64) -> Result<(), PartialError> {
+        while let Some(partial) = Self::read_next(&mut source, limit)? {
+            match total {
+                None => *total = Some(partial),
+                Some(total) => total.merge(&partial)?,
+            }
         }
-        // One byte more, so that something appended is seen.
-        source.take(stated + 1).read_to_end(&mut bytes)?;
-        Self::decode(&bytes)
+        Ok(())
     }
 
-    /// The next of several files that follow each other; none at the end of the source.
-    pub fn read_next(source: &mut impl Read, limit: u64) -> Result<Option<Self>, PartialError> {
+    /// The next of several files that follow each other, of at most `limit` bytes; none at the end of the source. The header is
+    /// checked before the rest is read, and memory grows with the bytes that arrive, not with the length that the header states.
+    fn read_next(source: &mut impl Read, limit: u64) -> Result<Option<Self>, PartialError> {
         let mut bytes = Vec::new();
         source.by_ref().take(PARTIAL_HEADER as u64).read_to_end(&mut bytes)?;
         if bytes.is_empty() {
@@ -245,9 +243,9 @@ mod tests {
         for partial in all() {
             let bytes = partial.encode();
             assert_eq!(Partial::decode(&bytes).unwrap().encode(), bytes);
-            assert_eq!(Partial::read(&bytes[..], 1 << 20).unwrap().encode(), bytes);
+            assert_eq!(Partial::read_next(&mut &bytes[..], 1 << 20).unwrap().unwrap().encode(), bytes);
             assert_eq!(sealed(bytes.clone()), bytes);
-            let refusal = Partial::read(&bytes[..], 100).unwrap_err();
+            let refusal = Partial::read_next(&mut &bytes[..], 100).unwrap_err();
             assert!(matches!(refusal, PartialError::TooLarge { limit: 100, .. }), "{refusal}");
         }
     }

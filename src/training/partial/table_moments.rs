@@ -21,6 +21,11 @@ pub struct TableMoments {
 const COUNTS: usize = 16;
 
 impl TableMoments {
+    /// Bytes of the moments of so many inputs and targets.
+    pub fn byte_count(columns: usize) -> usize {
+        COUNTS + EXACT_SUM_BYTES + columns * MOMENT_BYTES
+    }
+
     /// Adds the moments of other rows.
     pub fn merge(&mut self, other: &Self) -> Result<(), PartialError> {
         if (self.inputs.len(), self.targets.len()) != (other.inputs.len(), other.targets.len()) {

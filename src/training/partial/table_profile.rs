@@ -47,6 +47,11 @@ impl TableProfile {
         Self { rows: 0, parts: [0; 4], columns: vec![MomentSums::EMPTY; columns], capacity, sample: Vec::new() }
     }
 
+    /// Bytes of a profile of so many columns, without its sample.
+    pub fn byte_count(columns: usize) -> usize {
+        COUNTS + columns * MOMENT_BYTES
+    }
+
     /// Takes in rows of cells for the sample.
     pub fn keep(&mut self, rows: impl Iterator<Item = SampledRow>) {
         let room = self.capacity as usize;
