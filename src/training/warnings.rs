@@ -75,7 +75,7 @@ pub(super) fn warnings(
                     .to_owned()
             }
             Learned::Ridge(_) | Learned::Classifier(_) => {
-                "The best lambda is at the edge of the grid: try more features.".to_owned()
+                "The best lambda is at the edge of the grid: try a larger features.count.".to_owned()
             }
         });
     }
@@ -116,6 +116,7 @@ fn of_inputs(
     chosen_on: &str,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
+    let constant = constant_columns(scaling, encoding);
     // An indicator of a rare level is far from its mean when it is one; that is no outlier.
     let (scaling, moments) = without_indicators(scaling, moments, encoding);
     let largest = scaling.largest_scaled(&moments);
@@ -132,12 +133,27 @@ fn of_inputs(
                 .to_owned(),
         );
     }
-    if scaling.constant_count() > 0 {
-        let count = scaling.constant_count();
-        warnings
-            .push(format!("{count} inputs are constant over the {chosen_on} rows and have no effect: remove them."));
+    match constant.as_slice() {
+        [] => {}
+        [name] => warnings.push(format!(
+            "Column '{name}' has an input that is constant over the {chosen_on} rows and has no effect: remove the column, or \
+             upload rows in which it varies."
+        )),
+        [first, others @ ..] => warnings.push(format!(
+            "{} columns, '{first}' among them, have inputs that are constant over the {chosen_on} rows and have no effect: \
+             remove the columns, or upload rows in which they vary.",
+            others.len() + 1
+        )),
     }
     warnings
+}
+
+/// Columns with an input that never varies, other than indicators of levels.
+fn constant_columns<'a>(scaling: &Scaling, encoding: &'a Encoding) -> Vec<&'a str> {
+    let columns = encoding.columns.iter().zip(encoding.input_ranges());
+    let numeric = columns.filter(|(column, _)| column.kind != ColumnKind::Categorical);
+    let constant = numeric.filter(|(_, inputs)| inputs.clone().any(|input| scaling.factor[input] == 0.0));
+    constant.map(|(column, _)| column.name.as_str()).collect()
 }
 
 /// Scaling and moments of the inputs that are not indicators of levels.

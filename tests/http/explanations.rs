@@ -1,6 +1,11 @@
 //! What the columns of a model do, over HTTP.
 
 use crate::harness::Service;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_ipc::reader::StreamReader;
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -40,6 +45,53 @@ async fn contributions_are_an_output_of_predictions() {
         assert_eq!(shares.len(), 3);
         let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
         let total = sum + row["contributions"]["baseline"].as_f64().unwrap();
-        assert!((total - row["value"].as_f64().unwrap()).abs() < 1e-4, "{row}");
+        assert!((total - row["value"].as_f64().unwrap()).abs() < 1e-6, "{row}");
+    }
+}
+
+/// The same numbers in lines, cells and columns, which add up to the prediction there too.
+#[tokio::test]
+async fn contributions_add_up_in_every_format() {
+    let service = Service::with_model().await;
+    let answer = async |media_type: &str| {
+        let path = "/api/v1/models/waves/predict?outputs=value,contributions";
+        let request = Request::post(path).header("content-type", "text/csv").header("accept", media_type);
+        service.send(request.body(Body::from("x,colour,even\n0.3,green,true\n0.9,red,false\n")).unwrap()).await
+    };
+    let names = ["value", "contribution_baseline", "contribution.x", "contribution.colour", "contribution.even"];
+    let expected: Vec<[f64; 5]> = answer("application/json").await.ok(200)["predictions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let (value, told) = (&row["value"], &row["contributions"]);
+            let shares = &told["columns"];
+            [value, &told["baseline"], &shares["x"], &shares["colour"], &shares["even"]]
+                .map(|number| number.as_f64().unwrap())
+        })
+        .collect();
+    assert_eq!(expected.len(), 2);
+    for [value, parts @ ..] in &expected {
+        assert!((parts.iter().sum::<f64>() - value).abs() < 1e-6, "{expected:?}");
+    }
+    // One of the two colours is not the typical one.
+    assert!((2..4).all(|at| expected.iter().any(|row| row[at].abs() > 1e-3)), "{expected:?}");
+
+    let lines = answer("application/x-ndjson").await.text();
+    let as_json = answer("application/json").await.ok(200)["predictions"].clone();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(json!(lines), as_json);
+
+    let text = answer("text/csv").await.text();
+    let mut lines = text.lines();
+    assert_eq!(lines.next().unwrap(), names.join(","));
+    let cells: Vec<Vec<f64>> = lines.map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
+    assert_eq!(cells, expected);
+
+    let bytes = answer("application/vnd.apache.arrow.stream").await.bytes;
+    let batch = StreamReader::try_new(bytes.as_slice(), None).unwrap().next().unwrap().unwrap();
+    for (at, name) in names.into_iter().enumerate() {
+        let column = batch.column_by_name(name).unwrap().as_primitive::<Float64Type>();
+        assert_eq!(column.values().to_vec(), expected.iter().map(|row| row[at]).collect::<Vec<f64>>(), "{name}");
     }
 }
