@@ -43,10 +43,10 @@ pub const LARGEST_VARIANCE: f64 = 0.5;
 pub const LARGEST_BIAS: f64 = 0.5;
 
 /// The largest leverage of the features, each counted as much as its leverage, with which an estimate from groups is given.
-/// Without a feature of leverage h predictions change by 1/(1 − h) times the first order, 1.5 times at a third. Where
+/// Without a feature of leverage h predictions change by 1/(1 − h) times the first order, 1.7 times at 0.4. Where
 /// features that matter have more, most of their kind were not drawn, and the bias, which groups do not see, can be most of
 /// the distance: the estimate can be twenty times too small.
-pub const LARGEST_LEVERAGE: f64 = 1.0 / 3.0;
+pub const LARGEST_LEVERAGE: f64 = 0.4;
 
 /// The quantile of a normal variable that leaves 5% on each side.
 const NINE_IN_TEN: f64 = 1.645;
