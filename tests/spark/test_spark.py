@@ -82,10 +82,10 @@ def expected(files, tmp_path_factory):
     return one
 
 
-def spark(partitions, master="local[2,4]", *more):
+def spark(partitions, master="local[2,4]", *more, program=WORKER):
     conf = ["--spark-conf", "spark.driver.bindAddress=127.0.0.1", "--spark-conf", "spark.driver.host=127.0.0.1"]
     flags = ["--engine", "spark", "--spark-master", master, "--spark-partitions", str(partitions)]
-    return [*flags, "--spark-program", WORKER, *conf, *more]
+    return [*flags, "--spark-program", program, *conf, *more]
 
 
 def test_three_partitions_give_the_same_model(files, expected, tmp_path):
@@ -417,7 +417,7 @@ def test_what_an_executor_refuses_reaches_the_command(files, tmp_path):
     bad = table(100, 3).set_column(1, "b", pyarrow.array([float("inf")] * 100, pyarrow.float32()))
     pyarrow.parquet.write_table(bad, folder / "b.parquet")
     assert "file 'b.parquet': row 1, column 'b'" in refused(folder, tmp_path, *spark(2))
-    said = refused(files, tmp_path, *spark(1), "--spark-program", "/no/such/bochner")
+    said = refused(files, tmp_path, *spark(1, program="/no/such/bochner"))
     assert "Spark failed" in said and "/no/such/bochner" in said
 
 
