@@ -52,7 +52,7 @@ async fn a_search_is_reported_with_every_candidate_and_the_resolved_spec() {
     let request = json!({"model": "waves", "dataset": "waves", "spec": {"guarantees": {"exact_rows": 0}}});
     let job = service.submit_and_wait(&request).await;
     assert_eq!((&job["status"], &job["spec"]["effort"]), (&json!("succeeded"), &json!("balanced")), "{job}");
-    assert_eq!((&job["spec"]["kernel"]["name"], &job["spec"]["features"]["count"]), (&json!("search"), &json!(1280)));
+    assert_eq!((&job["spec"]["kernel"]["name"], &job["spec"]["features"]["count"]), (&json!("search"), &json!(1024)));
     let search = &job["report"]["search"];
     let candidates = search["candidates"].as_array().unwrap();
     assert!(candidates.len() > 10 && candidates.iter().all(|candidate| candidate["seconds"].as_f64().unwrap() > 0.0));

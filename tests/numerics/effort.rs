@@ -191,12 +191,12 @@ fn labels_are_searched_too() {
     assert!(relevances[..2].iter().sum::<f64>() > 0.8, "{relevances:?}");
 }
 
-/// The count follows the rows: eight features for each of 160, and the spec of the model names the number.
+/// The count follows the rows: 1,024 features for a small table, and the spec of the model names the number.
 #[test]
 fn the_count_by_rows_is_settled_before_training() {
     let raw =
         json!({"effort": "balanced", "kernel": {"bandwidth": 1.0}, "lambda": 1e-3, "guarantees": {"exact_rows": 0}});
     let found = model(&waves(200), &raw);
-    assert_eq!(found.map.feature_count(), 1_280);
-    assert_eq!(spec(&serde_json::from_str(&found.spec).unwrap()).feature_count, 1_280);
+    assert_eq!(found.map.feature_count(), 1_024);
+    assert_eq!(spec(&serde_json::from_str(&found.spec).unwrap()).feature_count, 1_024);
 }

@@ -5,7 +5,9 @@ use super::rules::{BandwidthRule, MetricRule};
 use super::train_spec::TrainSpec;
 use crate::dataset::{Schema, Task};
 use crate::features::KernelShape;
-use crate::solver::DENSE_ROWS;
+
+/// Training rows up to which numbers have more features by default: a training still takes seconds.
+const FEW_ROWS: u64 = 1_500;
 
 /// ν of the matern kernel that a search tries.
 const SEARCHED_NU: f64 = 1.5;
@@ -128,9 +130,9 @@ impl Effort {
             Self::Balanced => (16.0, 1_024, 4_096),
             Self::Thorough => (32.0, 2_048, 8_192),
         };
-        let few_numbers = task == Task::Regression && rows <= DENSE_ROWS as u64;
+        let few_numbers = task == Task::Regression && rows <= FEW_ROWS;
         let (per_row, cheap) = match self {
-            _ if few_numbers => (8.0, 4_096.0),
+            _ if few_numbers => (4.0, 4_096.0),
             Self::Thorough => (2.0, 4_096.0),
             Self::Fast | Self::Balanced => (2.0, 2_048.0),
         };
@@ -266,8 +268,8 @@ mod tests {
         );
         let count = |effort: Effort, rows| effort.feature_count(rows, Task::Regression);
         assert_eq!(
-            [10, 300, 512, 3_000, 3_001, 16_384, 65_536].map(|n| count(Effort::Balanced, n)),
-            [1_024, 2_432, 4_096, 4_096, 2_048, 2_048, 4_096]
+            [10, 300, 512, 1_024, 1_500, 1_501, 16_384, 65_536].map(|n| count(Effort::Balanced, n)),
+            [1_024, 1_216, 2_048, 4_096, 4_096, 2_048, 2_048, 4_096]
         );
         assert_eq!([10, 16_384, 65_536, 1 << 30].map(|n| count(Effort::Thorough, n)), [2_048, 4_096, 7_872, 2_048]);
         assert_eq!(count(Effort::Balanced, 1_000_000), 2_048); // bounded by the work

@@ -168,10 +168,10 @@ mod tests {
         assert_eq!(need("search", "laplace"), need("none", "laplace"));
     }
 
-    /// Half of the two gigabytes that a small machine has: 4,096 features of 2,560 rows.
+    /// Half of the two gigabytes that a small machine has: 4,096 features of 1,440 rows.
     #[test]
     fn the_default_for_a_small_table_needs_less_than_a_gigabyte() {
-        let schema = schema(3_200);
+        let schema = schema(1_800);
         let need = |raw: &serde_json::Value| {
             let spec = TrainSpec::check("", Some(raw), SpecLimits { feature_count: 16_384 }).unwrap().for_rows(&schema);
             assert_eq!(spec.feature_count, 4_096);
